@@ -1,0 +1,76 @@
+# `make book` and `make test` do all their own set-up: they need Python 3.11 or newer, and make.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
+JOBS ?= 2
+PORT ?= 8000
+NB ?= $(wildcard book/*.ipynb)
+
+# One thread per process where processes run side by side; stored outputs are made the same way they are checked.
+unit notebooks execute: export OMP_NUM_THREADS ?= 1
+
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help book test lint unit notebooks execute format lab serve clean distclean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# The stamp is written last, so an install that is cut short is taken up again by the next run.
+$(READY): requirements.txt pyproject.toml
+	@say() { echo "$$1" >&2; exit 1; }; \
+	"$(PYTHON)" -c "" 2>/dev/null || say "lapbook needs Python 3.11 or newer, but '$(PYTHON)' does not run: install it or name another with PYTHON=/path/to/python."; \
+	"$(PYTHON)" -c "import sys; sys.exit(sys.version_info < (3, 11))" || say "lapbook needs Python 3.11 or newer, but '$(PYTHON)' is older: name another with PYTHON=/path/to/python."; \
+	"$(PYTHON)" -c "import venv, ensurepip" 2>/dev/null || say "'$(PYTHON)' lacks the venv module: install it (on Debian or Ubuntu: apt-get install python3-venv) or name another with PYTHON=/path/to/python."
+	@rm -f $@
+	@echo "Setting up .venv; this is done once and takes some minutes."
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+# Built from the outputs stored in the notebooks, anew each time: an incremental build forgets old warnings.
+book: $(READY)  ## build the book into _build/html, warnings are errors
+	@rm -rf _build
+	@$(BIN)/jupyter-book build . -W -n --keep-going --quiet
+	@echo "The book is built. Open $(CURDIR)/_build/html/index.html, or run 'make serve'."
+
+test: lint book unit notebooks  ## lint, build the book, run unit and browser tests, run every notebook strictly
+
+lint: $(READY)  ## ruff on code and notebooks, notebooks in canonical form
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/python tools/notebooks.py check
+
+unit: $(READY)  ## pytest without the notebooks; the browser tests look at the book as last built
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+notebooks: $(READY)  ## run every notebook and compare with its stored outputs
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout 120 book
+
+execute: $(READY)  ## run notebooks again and store their outputs; NB="book/01-….ipynb" for some
+	@$(BIN)/python tools/notebooks.py execute $(NB)
+
+format: $(READY)  ## ruff's fixes and formatting, and notebooks into canonical form, without running them
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+	@$(BIN)/python tools/notebooks.py format $(NB)
+
+lab: $(READY)  ## open JupyterLab on the chapters
+	@$(BIN)/jupyter lab --notebook-dir book
+
+serve: $(READY)  ## serve the built book on this machine; PORT=8000
+	@test -d _build/html || $(MAKE) --no-print-directory book
+	@echo "http://localhost:$(PORT)/ (stop with Ctrl-C)"
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+clean:  ## remove what was built, keep .venv
+	@rm -rf _build dist .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@find book lapbook tests tools benchmarks -depth \
+		\( -name __pycache__ -o -name .ipynb_checkpoints \) -exec rm -rf {} +
+
+distclean: clean  ## remove .venv too
+	@rm -rf .venv

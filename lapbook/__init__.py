@@ -1,0 +1,31 @@
+"""lapbook: the Laplacian representation in reinforcement learning, from the theorem to the options.
+
+Modules are imported when first used, so that `import lapbook` is quick and the tabular parts need neither torch nor
+PyBullet.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from lapbook import envs, layouts, spectrum
+from lapbook.layouts import Layout
+
+__version__ = "0.1.0"
+__all__ = ["Layout", "collect", "envs", "layouts", "plots", "rollouts", "spectrum", "walls"]
+
+_MODULES = {"plots", "rollouts", "walls"}
+_NAMES = {"collect": "rollouts"}
+
+envs.register()
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"lapbook.{name}")
+    if name in _NAMES:
+        return getattr(import_module(f"lapbook.{_NAMES[name]}"), name)
+    raise AttributeError(f"module 'lapbook' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

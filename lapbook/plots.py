@@ -1,0 +1,125 @@
+"""Figures: one look for the whole book. Eigenvectors are drawn on their map, red for positive, blue for negative."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from lapbook.layouts import Layout
+from lapbook.walls import floor_size, wall_boxes
+
+DIVERGING = "RdBu_r"  # colour-blind safe, white at 0
+SEQUENTIAL = "cividis"
+WALL, FLOOR = "#3b4252", "#eceff4"
+
+# Every method keeps its colour through the whole book.
+COLOURS = {
+    "truth": "#6b7280",
+    "gd": "#d97706",
+    "ggd": "#2563eb",
+    "gd+ritz": "#15803d",
+    "allo": "#7c3aed",
+    "omm": "#8b5a2b",
+}
+
+
+def use_style() -> None:
+    """Set matplotlib up for the book: sizes that read like the text around them, light axes, 110 dpi."""
+    plt.rcParams.update(
+        {
+            "figure.dpi": 110,
+            "savefig.dpi": 110,
+            "savefig.bbox": "tight",
+            "figure.facecolor": "white",
+            "figure.constrained_layout.use": True,
+            "font.size": 11,
+            "axes.titlesize": 11,
+            "axes.titlepad": 5,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.color": "#e5e7eb",
+            "axes.axisbelow": True,
+            "axes.prop_cycle": plt.cycler(color=list(COLOURS.values())[2:] + list(COLOURS.values())[:2]),
+            "legend.frameon": False,
+            "lines.linewidth": 1.8,
+            "image.interpolation": "nearest",
+        }
+    )
+
+
+def draw_map(layout: Layout, ax: Axes | None = None) -> Axes:
+    """Walls dark, floor light, no ticks."""
+    ax = ax or plt.gca()
+    ax.imshow(layout.free, cmap=ListedColormap([WALL, FLOOR]), vmin=0, vmax=1)
+    ax.set_axis_off()
+    return ax
+
+
+def heatmap(
+    layout: Layout, values: np.ndarray, ax: Axes | None = None, limit: float | None = None, cmap: str = DIVERGING
+) -> Axes:
+    """One value per state, shape (n,), as colours on the map.
+
+    A diverging map is centred on 0 and reaches ±limit (the largest value by default); a sequential one runs from 0.
+    """
+    ax = draw_map(layout, ax)
+    limit = float(np.abs(values).max()) if limit is None else limit
+    low = -limit if cmap == DIVERGING else 0
+    ax.imshow(np.ma.masked_invalid(layout.grid(values)), cmap=cmap, vmin=low, vmax=limit)
+    return ax
+
+
+def heatmaps(
+    layout: Layout,
+    vectors: np.ndarray,
+    titles: Sequence[str] | None = None,
+    columns: int = 5,
+    size: float = 1.75,
+) -> Figure:
+    """The columns of vectors, shape (n, d), as small multiples on one colour scale."""
+    d = vectors.shape[1]
+    rows = -(-d // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(size * columns, (size + 0.25) * rows), squeeze=False)
+    limit = float(np.abs(vectors).max())
+    for i, ax in enumerate(axes.flat):
+        if i >= d:
+            ax.set_axis_off()
+            continue
+        heatmap(layout, vectors[:, i], ax, limit)
+        ax.set_title(titles[i] if titles is not None else rf"$\mathbf{{e}}_{{{i + 1}}}$")
+    return figure
+
+
+def draw_floor(layout: Layout, ax: Axes | None = None, ball: tuple[float, float] | None = None) -> Axes:
+    """The continuous floor of a layout: walls as lines, a ball of diameter 1 where given."""
+    ax = ax or plt.gca()
+    width, height = floor_size(layout)
+    ax.add_patch(Rectangle((0, 0), width, height, facecolor=FLOOR))
+    for x0, y0, x1, y1 in wall_boxes(layout):
+        ax.plot([x0, x1], [y0, y1], color=WALL, linewidth=2.5, solid_capstyle="projecting")
+    if ball is not None:
+        ax.add_patch(plt.Circle(ball, 0.5, color="#dc2626", zorder=3))
+    ax.set(xlim=(-0.5, width + 0.5), ylim=(height + 0.5, -0.5), aspect="equal")
+    ax.set_axis_off()
+    return ax
+
+
+def draw_graph(layout: Layout, ax: Axes | None = None, numbers: bool = False) -> Axes:
+    """The state graph over its map: a dot for each state, a line for each pair of states one step apart."""
+    ax = draw_map(layout, ax)
+    rows, columns = layout.cells.T
+    i, j = layout.adjacency.nonzero()
+    once = i < j
+    ax.plot([columns[i[once]], columns[j[once]]], [rows[i[once]], rows[j[once]]], color="#9ca3af", linewidth=1.5)
+    ax.scatter(columns, rows, s=230 if numbers else 14, color="white", edgecolor="#4b5563", zorder=3)
+    if numbers:
+        for state, (row, column) in enumerate(layout.cells):
+            ax.text(column, row, state, ha="center", va="center", fontsize=9, zorder=4)
+    return ax

@@ -1,0 +1,31 @@
+"""Draws the picture on the title page and in the README: `python tools/picture.py` writes book/static/hero.png."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+from scipy.stats import ortho_group
+
+import lapbook as lb
+
+
+def main() -> None:
+    lb.plots.use_style()
+    layout, d = lb.layouts.GRID_ROOM, 10
+    truth = lb.spectrum.eigenvectors(layout, d).vectors
+    # Any rotation of the ten eigenvectors minimises the unweighted objective just as well.
+    rotated = truth @ ortho_group.rvs(d, random_state=0)
+    figure, axes = plt.subplots(2, 6, figsize=(11, 4.1))
+    for row, vectors, label in (
+        (axes[0], truth, "the eigenvectors"),
+        (axes[1], rotated, "same span, rotated"),
+    ):
+        for k, ax in enumerate(row):
+            lb.plots.heatmap(layout, vectors[:, k + 1], ax)
+            if vectors is truth:
+                ax.set_title(rf"$\mathbf{{e}}_{k + 2}$")
+        row[0].text(-0.12, 0.5, label, rotation=90, ha="center", va="center", transform=row[0].transAxes)
+    figure.savefig(Path(__file__).parents[1] / "book/static/hero.png", dpi=110)
+
+
+if __name__ == "__main__":
+    main()
