@@ -1,6 +1,6 @@
 """Transitions per second: the batched environments against a loop over `env.step`, in one run.
 
-    python benchmarks/collect.py [--point-transitions 1e6]
+python benchmarks/collect.py [--point-transitions 1e6]
 """
 
 import argparse

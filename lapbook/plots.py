@@ -15,7 +15,8 @@ from lapbook.layouts import Layout
 from lapbook.walls import floor_size, wall_boxes
 
 DIVERGING = "RdBu_r"  # colour-blind safe, white at 0
-SEQUENTIAL = "cividis"
+SEQUENTIAL = "BuPu"  # light at 0, so that walls stand out
+WIDTH = 7.4  # inches: as wide as the text, so that letters in figures are as large as those around them
 WALL, FLOOR = "#3b4252", "#eceff4"
 
 # Every method keeps its colour through the whole book.
@@ -38,8 +39,8 @@ def use_style() -> None:
             "savefig.bbox": "tight",
             "figure.facecolor": "white",
             "figure.constrained_layout.use": True,
-            "font.size": 11,
-            "axes.titlesize": 11,
+            "font.size": 10.5,
+            "axes.titlesize": 10.5,
             "axes.titlepad": 5,
             "axes.spines.top": False,
             "axes.spines.right": False,
@@ -81,12 +82,13 @@ def heatmaps(
     vectors: np.ndarray,
     titles: Sequence[str] | None = None,
     columns: int = 5,
-    size: float = 1.75,
+    width: float = WIDTH,
 ) -> Figure:
     """The columns of vectors, shape (n, d), as small multiples on one colour scale."""
     d = vectors.shape[1]
     rows = -(-d // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(size * columns, (size + 0.25) * rows), squeeze=False)
+    height = width / columns * layout.shape[0] / layout.shape[1] + 0.25
+    figure, axes = plt.subplots(rows, columns, figsize=(width, height * rows), squeeze=False)
     limit = float(np.abs(vectors).max())
     for i, ax in enumerate(axes.flat):
         if i >= d:

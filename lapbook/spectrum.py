@@ -142,9 +142,7 @@ def smallest_eigenpairs(L: sp.csr_array, d: int) -> Spectrum:
     residual = np.linalg.norm(L @ vectors - vectors * values, axis=0).max()
     if residual > RESIDUAL * norm:
         raise ArithmeticError(f"eigenvectors did not converge: ‖Le - λe‖ = {residual:.1e} > {RESIDUAL * norm:.1e}")
-    return Spectrum(
-        np.maximum(values[:d], 0), fix_signs(vectors[:, :d]), float(values[d]) if wanted > d else np.inf
-    )
+    return Spectrum(np.maximum(values[:d], 0), fix_signs(vectors[:, :d]), float(values[d]) if wanted > d else np.inf)
 
 
 def _shift_invert(L: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:

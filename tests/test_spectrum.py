@@ -1,4 +1,5 @@
 import warnings
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -130,7 +131,7 @@ def rectangle_values(a, b, d):
 def test_neumann_on_a_rectangle_converges_as_h_squared():
     exact = rectangle_values(3, 2, 8)
     errors = [np.abs(neumann((3, 2), 8, h).values - exact)[1:] for h in (0.2, 0.1, 0.05)]
-    for coarse, fine in zip(errors, errors[1:], strict=False):
+    for coarse, fine in pairwise(errors):
         assert coarse / fine == pytest.approx(4, rel=0.02)
     assert (errors[-1] / exact[1:] < 5e-3).all()
 

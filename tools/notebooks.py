@@ -120,6 +120,9 @@ def violations(path: Path) -> list[str]:
             found.append(f"{where} was not executed")
         elif cell.execution_count != expected:
             found.append(f"{where} has execution count {cell.execution_count} instead of {expected}")
+        if cell.source.rstrip().endswith(";"):
+            # nbval runs cells without history, and IPython finds the semicolon only there.
+            found.append(f"{where} hides its value with a semicolon, which strict nbval shows: end with plt.show()")
         for output in cell.outputs:
             if output.output_type == "error":
                 found.append(f"{where} stores an error: {output.ename}")

@@ -141,7 +141,7 @@ def _checked_integers(values: Any, shape: tuple[int, ...], name: str, count: int
     array = np.asarray(values)
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-    if array.dtype.kind not in "iu" or not ((0 <= array) & (array < count)).all():
+    if array.dtype.kind not in "iu" or not ((array >= 0) & (array < count)).all():
         bad = array if array.dtype.kind not in "iu" else array[(array < 0) | (array >= count)].ravel()[0]
         raise ValueError(f"{name} must be {allowed}: got {bad}")
     return array

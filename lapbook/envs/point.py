@@ -59,8 +59,9 @@ class Balls:
         smooth = {"lateralFriction": 0, "restitution": 0}
         for x0, y0, x1, y1 in wall_boxes(layout):
             half = np.array([x1 - x0, y1 - y0, 2]) / 2
-            solid = shape(bullet.GEOM_BOX, halfExtents=half + [HALF_THICKNESS, HALF_THICKNESS, 0])
-            thick = half + [DRAWN_HALF_THICKNESS, DRAWN_HALF_THICKNESS, 0]
+            flat = np.array([1, 1, 0])
+            solid = shape(bullet.GEOM_BOX, halfExtents=half + HALF_THICKNESS * flat)
+            thick = half + DRAWN_HALF_THICKNESS * flat
             drawn = look(bullet.GEOM_BOX, halfExtents=thick, rgbaColor=[0.25, 0.27, 0.32, 1])
             wall = body(0, solid, drawn, basePosition=[(x0 + x1) / 2, (y0 + y1) / 2, 0])
             mask(wall, -1, WALLS, BALLS)
@@ -134,9 +135,7 @@ class PointEnv(gymnasium.Env):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
     observation_space, action_space = OBSERVATION_SPACE, ACTION_SPACE
 
-    def __init__(
-        self, layout: Layout, step: float = 0.5, substeps: int = 2, render_mode: str | None = None
-    ) -> None:
+    def __init__(self, layout: Layout, step: float = 0.5, substeps: int = 2, render_mode: str | None = None) -> None:
         self.layout, self.render_mode = layout, render_mode
         self._balls = Balls(layout, 1, step, substeps)
 
@@ -208,9 +207,10 @@ def _starts(layout: Layout, options: dict | None, shape: tuple[int, int], rng: n
     if blocked.any():
         x, y = states[blocked][0]
         gap = clearance(layout, states[blocked][0])
+        width, height = floor_size(layout)
         raise ValueError(
             f"state ({x:g}, {y:g}) is not free: {gap:.3g} from the nearest wall of {layout.name}, "
-            f"a ball of radius {RADIUS} needs {RADIUS} inside the floor [0, {layout.shape[1] - 1}]×[0, {layout.shape[0] - 1}]"
+            f"a ball needs {RADIUS} inside the floor [0, {width:g}]×[0, {height:g}]"
         )
     return states
 
