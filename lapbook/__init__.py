@@ -7,14 +7,18 @@ PyBullet.
 from importlib import import_module
 from typing import Any
 
-from lapbook import envs, layouts, spectrum
-from lapbook.layouts import Layout
+from lapbook import envs
 
 __version__ = "0.1.0"
-__all__ = ["Layout", "collect", "envs", "layouts", "plots", "rollouts", "spectrum", "walls"]
 
-_MODULES = {"plots", "rollouts", "walls"}
-_NAMES = {"collect": "rollouts"}
+_MODULES = {"layouts", "metrics", "objective", "paper", "plots", "rollouts", "spectrum", "walls"}
+_NAMES = {
+    "Layout": "layouts",
+    "collect": "rollouts",
+    "sim_gt": "metrics",
+    "sim_run": "metrics",
+    "span_distance": "metrics",
+}
 
 envs.register()
 
@@ -28,4 +32,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({"envs", "__version__"} | _MODULES | _NAMES.keys())

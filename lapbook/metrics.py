@@ -1,0 +1,66 @@
+"""How close a representation is to the truth, to another run, and to the right span (section 4.1 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.linalg
+
+
+def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """|cos| between every column of first and every column of second, shapes (n, d), (n, e) → (d, e).
+
+    Columns are normalised first; a column that is zero everywhere has cosine 0 with everything.
+    """
+    first, second = _unit(first, "first"), _unit(second, "second")
+    if len(first) != len(second):
+        raise ValueError(f"both must have one row per state: got {len(first)} and {len(second)} rows")
+    return np.abs(first.T @ second)
+
+
+def sim_gt(vectors: np.ndarray, truth: np.ndarray) -> float:
+    """SimGT: the mean over dimensions of |cos(f_i, e_i)|, for two arrays of shape (n, d). 1 is perfect.
+
+    The paper's formula with both vectors normalised to length 1 over the states, which it leaves unsaid.
+
+    >>> sim_gt(np.eye(2), np.array([[-1.0, 0.0], [0.0, 5.0]]))
+    1.0
+    """
+    return float(sim_gt_per_dim(vectors, truth).mean())
+
+
+def sim_gt_per_dim(vectors: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """|cos(f_i, e_i)| for each dimension, shape (d,)."""
+    vectors, truth = _unit(vectors, "vectors"), _unit(truth, "truth")
+    if vectors.shape != truth.shape:
+        raise ValueError(f"vectors and truth must have the same shape, got {vectors.shape} and {truth.shape}")
+    return np.abs((vectors * truth).sum(axis=0))
+
+
+def sim_run(runs: Sequence[np.ndarray]) -> np.ndarray:
+    """SimRUN: entry (l, m) compares run l with run m as SimGT does, shape (runs, runs).
+
+    It is a similarity: 1 means that two runs found the same representation. (The paper's text has this reversed.)
+    """
+    return np.array([[sim_gt(first, second) for second in runs] for first in runs])
+
+
+def span_distance(vectors: np.ndarray, truth: np.ndarray) -> float:
+    """Sine of the largest principal angle between the two column spaces: 0 if they are equal, at most 1.
+
+    >>> quarter_turn = np.array([[0.0, -1.0], [1.0, 0.0], [0.0, 0.0]])
+    >>> span_distance(quarter_turn, np.eye(3)[:, :2])
+    0.0
+    """
+    return float(np.sin(scipy.linalg.subspace_angles(vectors, truth).max()))
+
+
+def _unit(vectors: np.ndarray, name: str) -> np.ndarray:
+    vectors = np.asarray(vectors, dtype=float)
+    if vectors.ndim != 2:
+        raise ValueError(f"{name} must have shape (states, dimensions), got {vectors.shape}")
+    if not np.isfinite(vectors).all():
+        raise ValueError(f"{name} must be finite: dimension {np.argwhere(~np.isfinite(vectors))[0][1] + 1} is not")
+    norm = np.linalg.norm(vectors, axis=0)
+    return vectors / np.where(norm > 0, norm, 1)

@@ -1,0 +1,185 @@
+"""The paper's objectives on matrices, and the quantities of its theorem (sections 2.3 and 3, appendix A).
+
+Throughout, U has orthonormal columns u_1 … u_d, shape (n, d), and E holds the eigenvectors e_1 … e_d. Where U = EQ, the
+entry q_ji = Q[j, i] is the share of e_j in u_i, and a_ji = q_ji² the squared share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from lapbook.layouts import Seed
+from lapbook.metrics import cosines
+from lapbook.spectrum import smallest_eigenpairs
+
+Matrix = np.ndarray | sp.sparray
+
+
+def graph_drawing(U: np.ndarray, L: Matrix) -> float:
+    """Eq. (2): Σ_i u_iᵀ L u_i, for U of shape (n, d)."""
+    return float(np.sum(U * (L @ U)))
+
+
+def generalized(U: np.ndarray, L: Matrix, c: Sequence[float]) -> float:
+    """Eq. (3): Σ_i c_i u_iᵀ L u_i, for U of shape (n, d) and c of shape (d,)."""
+    return float(np.sum(U * (L @ U), axis=0) @ np.asarray(c))
+
+
+def minimum(values: np.ndarray, c: Sequence[float]) -> float:
+    """Theorem 1: the smallest value of eq. (3), Σ_i c_i λ_i, for decreasing c and ascending eigenvalues.
+
+    >>> minimum([0.0, 1.0, 3.0], [3, 2, 1])
+    5.0
+    """
+    return float(np.dot(c, values[: len(c)]))
+
+
+def coefficients(d: int, kind: str | Sequence[float] = "paper", decreasing: bool = True) -> np.ndarray:
+    """The weights c_1 … c_d of eq. (3), shape (d,).
+
+    `"paper"` is d, d-1, …, 1 (eq. 4). `"convex"` and `"concave"` run from d to 1 with increasing and with decreasing
+    first differences (groups 1 and 2 of Fig. 11, whose values the paper does not print). `"equal"` is 1, …, 1, which
+    gives back eq. (2). Any other sequence must be finite, positive and strictly decreasing, unless
+    `decreasing=False`, which asks for finite numbers only.
+
+    >>> coefficients(4).tolist()
+    [4.0, 3.0, 2.0, 1.0]
+    """
+    if d < 1:
+        raise ValueError(f"d must be at least 1, got {d}")
+    if isinstance(kind, str):
+        i, last = np.arange(d), max(d - 1, 1)
+        kinds = {"paper": d - i, "equal": np.ones(d), "convex": 1 + (d - 1 - i) ** 2 / last, "concave": d - i**2 / last}
+        if kind not in kinds:
+            raise ValueError(f"coefficients must be one of {', '.join(kinds)}, or {d} numbers: got {kind!r}")
+        return kinds[kind].astype(float)
+    c = np.asarray(kind, dtype=float)
+    if c.shape != (d,):
+        raise ValueError(f"coefficients must be {d} numbers, one per dimension: got shape {c.shape}")
+    if not np.isfinite(c).all():
+        raise ValueError(f"coefficients must be finite: c[{int(np.argmin(np.isfinite(c))) + 1}] is not")
+    if decreasing:
+        rises = np.flatnonzero(np.diff(c) >= 0)
+        if len(rises):
+            i = int(rises[0]) + 1
+            raise ValueError(f"coefficients must be strictly decreasing: c[{i + 1}]={c[i]:g} ≥ c[{i}]={c[i - 1]:g}")
+        if c[-1] <= 0:
+            raise ValueError(f"coefficients must be positive: c[{d}]={c[-1]:g} ≤ 0")
+    return c
+
+
+def squared_shares(Q: np.ndarray) -> np.ndarray:
+    """A = Q∘Q, shape (d, d): a_ji is the squared share of e_j in u_i. Rows and columns sum to 1."""
+    return np.asarray(Q) ** 2
+
+
+def block_mass(A: np.ndarray) -> np.ndarray:
+    """m_k = Σ_{i≤k} Σ_{j>k} a_ji for k = 1 … d-1, shape (d-1,): how much of u_1…u_k lies outside e_1…e_k.
+
+    Lemma 1: for a doubly stochastic A the transposed block has the same sum.
+    """
+    d = len(A)
+    return np.array([A[k:, :k].sum() for k in range(1, d)])
+
+
+def gap(Q: np.ndarray, values: np.ndarray, c: Sequence[float]) -> float:
+    """Eq. (14) of appendix A: g = Σ_i c_i Σ_j a_ji λ_j - Σ_i c_i λ_i, the objective of EQ above Σ c_i λ_i."""
+    c = np.asarray(c, dtype=float)
+    return float(values @ squared_shares(Q) @ c - values @ c)
+
+
+def gap_weights(Q: np.ndarray, c: Sequence[float]) -> np.ndarray:
+    """s_k = Σ_{i≤k} Σ_{j>k} (c_i a_ji - c_j a_ij) for k = 1 … d-1, shape (d-1,).
+
+    The gap is Σ_k s_k (λ_{k+1} - λ_k), and s_k ≥ (c_k - c_{k+1}) m_k ≥ 0 where c decreases.
+    """
+    A, c = squared_shares(Q), np.asarray(c, dtype=float)
+    r = A * c  # r_ji = c_i a_ji
+    return block_mass(r - r.T)
+
+
+def plane_gap(theta: np.ndarray | float, c: tuple[float, float], values: tuple[float, float]) -> np.ndarray | float:
+    """The gap after turning e_i, e_j by θ in their plane: (c_i - c_j)(λ_j - λ_i) sin²θ."""
+    return (c[0] - c[1]) * (values[1] - values[0]) * np.sin(theta) ** 2
+
+
+def polar(U: np.ndarray) -> np.ndarray:
+    """The orthonormal frame nearest to U, U(UᵀU)^(-1/2), shape (n, d)."""
+    values, vectors = np.linalg.eigh(U.T @ U)
+    return U @ (vectors / np.sqrt(values)) @ vectors.T
+
+
+def qr(U: np.ndarray) -> np.ndarray:
+    """Gram–Schmidt: u_1 keeps its direction, u_2 what is left of it beside u_1, and so on, shape (n, d)."""
+    Q, R = np.linalg.qr(U)
+    return Q * np.where(np.diag(R) < 0, -1, 1)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What `minimise` found, and how it went: one row for each recorded step."""
+
+    U: np.ndarray
+    """The final frame, shape (n, d)."""
+    steps: np.ndarray
+    """Step numbers, shape (t,)."""
+    objective: np.ndarray
+    """Eq. (3) at these steps, shape (t,)."""
+    sim_gt: np.ndarray
+    """SimGT at these steps, shape (t,)."""
+    order: np.ndarray
+    """For each u_i the number, from 1, of the eigenvector it is closest to, shape (t, d)."""
+
+
+def minimise(
+    L: Matrix,
+    d: int,
+    c: str | Sequence[float] = "paper",
+    steps: int = 3000,
+    retraction: str = "polar",
+    project: bool = False,
+    momentum: bool = True,
+    start: np.ndarray | None = None,
+    every: int = 50,
+    rng: Seed = 0,
+) -> Trace:
+    """Gradient descent on eq. (3) over orthonormal frames, from a random one (or `start`, shape (n, d)).
+
+    Each step goes down the gradient 2LUC and then back to the frames by `retraction`: `"polar"`, the nearest frame,
+    or `"qr"`, Gram–Schmidt. `project=True` first removes the part of the gradient that points off the frames.
+    `momentum` is Nesterov's, begun anew whenever the objective rises; without it this is plain descent. Any finite
+    c is allowed: seeing what wrong ones do is the point.
+    """
+    retract = {"polar": polar, "qr": qr}.get(retraction)
+    if retract is None:
+        raise ValueError(f"retraction must be 'polar' or 'qr', got {retraction!r}")
+    L = sp.csr_array(L)
+    c = coefficients(d, c, decreasing=False)
+    truth = smallest_eigenpairs(L, d).vectors
+    U = retract(np.random.default_rng(rng).standard_normal((L.shape[0], d)) if start is None else start)
+    rate = step_size(L, c)
+    record = []
+    ahead, age, before = U, 0, np.inf
+    for step in range(steps + 1):
+        if step % every == 0 or step == steps:
+            C = cosines(U, truth)
+            record.append((step, generalized(U, L, c), np.diag(C).mean(), C.argmax(axis=1) + 1))
+        G = 2 * (L @ ahead) * c
+        if project:
+            S = ahead.T @ G
+            G -= ahead @ (S + S.T) / 2
+        new = retract(ahead - rate * G)
+        value = generalized(new, L, c)
+        age = age + 1 if momentum and value <= before else 0
+        ahead, U, before = retract(new + age / (age + 3) * (new - U)), new, value
+    columns = [np.array(column) for column in zip(*record, strict=True)]
+    return Trace(U, *columns)
+
+
+def step_size(L: Matrix, c: np.ndarray) -> float:
+    """1 / (2 max|c| ‖L‖_∞): the gradient 2LUC never changes faster than that allows."""
+    return float(1 / (2 * np.abs(c).max() * abs(sp.csr_array(L)).sum(axis=1).max()))

@@ -1,0 +1,191 @@
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+from scipy.stats import ortho_group
+
+from lapbook import objective as ob
+from lapbook.layouts import GRID_ROOM
+from lapbook.spectrum import eigenvectors, laplacian
+
+PATH = np.array([[1.0, -1, 0], [-1, 2, -1], [0, -1, 1]])  # eigenvalues 0, 1, 3
+
+
+@st.composite
+def problems(draw):
+    """A random connected weighted graph, strictly decreasing c > 0 and a random rotation."""
+    n = draw(st.integers(3, 9))
+    d = draw(st.integers(2, n))
+    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
+    A = rng.uniform(0.2, 1, (n, n)) * (rng.random((n, n)) < 0.4)
+    A[np.arange(n - 1), np.arange(1, n)] = 1  # a path, so that the graph is connected
+    A = np.triu(A, 1)
+    c = np.cumsum(rng.uniform(0.05, 1, d))[::-1]
+    return laplacian(A + A.T).toarray(), d, c, ortho_group.rvs(d, random_state=rng), rng
+
+
+def random_frame(n, d, rng):
+    return np.linalg.qr(rng.standard_normal((n, d)))[0]
+
+
+def test_objectives_by_hand():
+    U = np.array([[1.0, 0], [0, 1], [0, 0]])
+    assert ob.graph_drawing(U, PATH) == 1 + 2
+    assert ob.generalized(U, PATH, [5, 2]) == 5 * 1 + 2 * 2
+    assert ob.minimum(np.array([0.0, 1.0, 3.0]), [5, 2]) == 2
+
+
+def test_quarter_turn_by_hand():
+    Q = np.array([[0.0, -1], [1, 0]])  # u_1 = e_2, u_2 = -e_1
+    assert ob.block_mass(ob.squared_shares(Q)).tolist() == [1]
+    assert ob.gap_weights(Q, [5, 2]).tolist() == [3]
+    assert ob.gap(Q, np.array([0.0, 1.0]), [5, 2]) == 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems())
+def test_every_step_of_the_proof(problem):
+    L, d, c, Q, _ = problem
+    values, vectors = np.linalg.eigh(L)
+    U = vectors[:, :d] @ Q
+    A = ob.squared_shares(Q)
+    assert A.sum(axis=0) == pytest.approx(np.ones(d))
+    assert A.sum(axis=1) == pytest.approx(np.ones(d))
+    assert ob.block_mass(A) == pytest.approx(ob.block_mass(A.T))  # Lemma 1
+    g = ob.generalized(U, L, c) - ob.minimum(values, c)
+    assert ob.gap(Q, values[:d], c) == pytest.approx(g, abs=1e-9)
+    s = ob.gap_weights(Q, c)
+    assert s @ np.diff(values[:d]) == pytest.approx(g, abs=1e-9)
+    assert (s >= (c[:-1] - c[1:]) * ob.block_mass(A) - 1e-12).all()
+    assert g >= -1e-9
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems())
+def test_no_frame_beats_the_eigenvectors(problem):
+    """The sharper theorem: over all orthonormal frames, not only those in the span."""
+    L, d, c, _, rng = problem
+    values, vectors = np.linalg.eigh(L)
+    assert ob.generalized(vectors[:, :d], L, c) == pytest.approx(ob.minimum(values, c), abs=1e-9)
+    for _ in range(20):
+        assert ob.generalized(random_frame(len(L), d, rng), L, c) >= ob.minimum(values, c) - 1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems())
+def test_graph_drawing_does_not_see_rotations(problem):
+    L, d, _, Q, rng = problem
+    U = random_frame(len(L), d, rng)
+    assert ob.graph_drawing(U @ Q, L) == pytest.approx(ob.graph_drawing(U, L), abs=1e-9)
+    assert ob.generalized(U, L, np.ones(d)) == pytest.approx(ob.graph_drawing(U, L), abs=1e-9)
+
+
+def test_brute_force_over_all_frames_of_three_states():
+    angles = np.linspace(0, np.pi, 37)
+    frames = Rotation.from_euler("zyz", list(itertools.product(angles, angles, angles))).as_matrix()
+    c = np.array([3.0, 1.0])
+    found = [ob.generalized(U[:, :2], PATH, c) for U in frames]
+    best = frames[np.argmin(found)][:, :2]
+    assert min(found) >= 1 - 1e-12  # Σ c_i λ_i = 3·0 + 1·1
+    assert min(found) < 1.02
+    truth = np.linalg.eigh(PATH)[1][:, :2]
+    assert np.abs((best * truth).sum(axis=0)).min() > 0.99
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(-3, 3), st.integers(0, 3), st.integers(0, 3))
+def test_plane_gap_is_what_a_rotation_costs(theta, i, j):
+    if i >= j:
+        return
+    values, c = np.array([0.0, 1.0, 3.0, 4.0]), np.array([9.0, 4.0, 2.0, 1.0])
+    Q = np.eye(4)
+    Q[np.ix_([i, j], [i, j])] = [[np.cos(theta), -np.sin(theta)], [np.sin(theta), np.cos(theta)]]
+    expected = ob.plane_gap(theta, (c[i], c[j]), (values[i], values[j]))
+    assert ob.gap(Q, values, c) == pytest.approx(expected, abs=1e-12)
+
+
+def test_retractions_give_frames():
+    U = np.random.default_rng(0).standard_normal((7, 3))
+    for retract in (ob.polar, ob.qr):
+        V = retract(U)
+        assert V.T @ V == pytest.approx(np.eye(3), abs=1e-12)
+    nearest = np.linalg.norm(U - ob.polar(U))
+    assert nearest <= np.linalg.norm(U - ob.qr(U))
+    assert ob.qr(U)[:, 0] == pytest.approx(U[:, 0] / np.linalg.norm(U[:, 0]))
+
+
+@pytest.mark.parametrize("graph", [nx.path_graph(12), nx.random_labeled_tree(15, seed=3), nx.karate_club_graph()])
+def test_minimise_finds_the_eigenvectors_in_order(graph):
+    L = laplacian(graph)
+    truth = eigenvectors(graph, 4)
+    found = ob.minimise(L, 4, "paper", steps=4000, rng=1)
+    assert found.sim_gt[-1] > 0.999
+    assert found.order[-1].tolist() == [1, 2, 3, 4]
+    assert found.objective[-1] == pytest.approx(ob.minimum(truth.values, ob.coefficients(4)), abs=1e-6)
+    assert found.U.T @ found.U == pytest.approx(np.eye(4), abs=1e-10)
+
+
+def test_equal_coefficients_stop_at_a_rotation_and_increasing_ones_reverse():
+    L = laplacian(GRID_ROOM)
+    floor = eigenvectors(GRID_ROOM, 10).values.sum()
+    equal = ob.minimise(L, 10, "equal")
+    assert equal.objective[-1] == pytest.approx(floor, abs=1e-9)
+    assert equal.sim_gt[-1] < 0.4
+    rising = ob.minimise(L, 10, np.arange(1, 11))
+    assert rising.order[-1].tolist() == list(range(10, 0, -1))
+
+
+def test_gram_schmidt_sorts_by_itself_unless_the_gradient_is_projected():
+    L = laplacian(GRID_ROOM)
+    assert ob.minimise(L, 10, "equal", retraction="qr").sim_gt[-1] > 0.95
+    assert ob.minimise(L, 10, "equal", retraction="qr", project=True).sim_gt[-1] < 0.4
+
+
+def test_plain_descent_follows_the_predicted_rate():
+    """An error of angle θ in the plane (i, j) shrinks by the factor exp(-rate (c_i - c_j)(λ_j - λ_i)) a step."""
+    L, c = laplacian(PATH - np.diag(np.diag(PATH)) < 0), np.array([3.0, 1.0])
+    values, vectors = np.linalg.eigh(L.toarray())
+    theta = 0.01
+    turn = np.array([[np.cos(theta), -np.sin(theta)], [np.sin(theta), np.cos(theta)]])
+    run = ob.minimise(L, 2, c, steps=50, momentum=False, start=vectors[:, :2] @ turn, every=1)
+    gaps = run.objective - ob.minimum(values, c)
+    measured = np.log(gaps[10] / gaps[40]) / 30 / 2  # the gap is proportional to θ²
+    assert measured == pytest.approx(ob.step_size(L, c) * 2 * (values[1] - values[0]), rel=0.1)
+
+
+@pytest.mark.parametrize("d", [1, 2, 10])
+def test_kinds_of_coefficients(d):
+    paper, convex, concave = (ob.coefficients(d, kind) for kind in ("paper", "convex", "concave"))
+    assert paper.tolist() == list(range(d, 0, -1))
+    assert ob.coefficients(d, "equal").tolist() == [1] * d
+    for c in (paper, convex, concave):
+        assert ob.coefficients(d, c).tolist() == c.tolist()  # passes its own check
+    assert (np.diff(convex, 2) > 0).all()
+    assert (np.diff(concave, 2) < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("c", "message"),
+    [
+        ([3, 2, 2, 1], r"strictly decreasing: c\[3\]=2 ≥ c\[2\]=2"),
+        ([4, 3, 2, 0], r"positive: c\[4\]=0 ≤ 0"),
+        ([4, 3, np.nan, 1], r"finite: c\[3\] is not"),
+        ([3, 2, 1], r"4 numbers, one per dimension: got shape \(3,\)"),
+        ("linear", "one of paper, equal, convex, concave, or 4 numbers: got 'linear'"),
+    ],
+)
+def test_bad_coefficients_are_refused(c, message):
+    with pytest.raises(ValueError, match=message):
+        ob.coefficients(4, c)
+
+
+def test_other_bad_arguments_are_refused():
+    with pytest.raises(ValueError, match="d must be at least 1, got 0"):
+        ob.coefficients(0)
+    with pytest.raises(ValueError, match="retraction must be 'polar' or 'qr', got 'svd'"):
+        ob.minimise(PATH, 2, retraction="svd")
+    assert ob.coefficients(3, [0, -1, 2], decreasing=False).tolist() == [0, -1, 2]
