@@ -80,29 +80,29 @@ def squared_shares(Q: np.ndarray) -> np.ndarray:
 def block_mass(A: np.ndarray) -> np.ndarray:
     """m_k = Σ_{i≤k} Σ_{j>k} a_ji for k = 1 … d-1, shape (d-1,): how much of u_1…u_k lies outside e_1…e_k.
 
-    Lemma 1: for a doubly stochastic A the transposed block has the same sum.
+    Lemma 1, eq. (11): for a doubly stochastic A the transposed block has the same sum.
     """
     d = len(A)
     return np.array([A[k:, :k].sum() for k in range(1, d)])
 
 
 def gap(Q: np.ndarray, values: np.ndarray, c: Sequence[float]) -> float:
-    """Eq. (14) of appendix A: g = Σ_i c_i Σ_j a_ji λ_j - Σ_i c_i λ_i, the objective of EQ above Σ c_i λ_i."""
+    """Eq. (16): g = Σ_i c_i Σ_j a_ji λ_j - Σ_i c_i λ_i, the objective of EQ above Σ c_i λ_i."""
     c = np.asarray(c, dtype=float)
     return float(values @ squared_shares(Q) @ c - values @ c)
 
 
 def gap_weights(Q: np.ndarray, c: Sequence[float]) -> np.ndarray:
-    """s_k = Σ_{i≤k} Σ_{j>k} (c_i a_ji - c_j a_ij) for k = 1 … d-1, shape (d-1,).
+    """Eq. (20): s_k = Σ_{i≤k} Σ_{j>k} (c_i a_ji - c_j a_ij) for k = 1 … d-1, shape (d-1,).
 
-    The gap is Σ_k s_k (λ_{k+1} - λ_k), and s_k ≥ (c_k - c_{k+1}) m_k ≥ 0 where c decreases.
+    The gap is Σ_k s_k (λ_{k+1} - λ_k), eq. (19), and s_k ≥ (c_k - c_{k+1}) m_k ≥ 0 where c decreases, eq. (22).
     """
     A, c = squared_shares(Q), np.asarray(c, dtype=float)
     r = A * c  # r_ji = c_i a_ji
     return block_mass(r - r.T)
 
 
-def plane_gap(theta: np.ndarray | float, c: tuple[float, float], values: tuple[float, float]) -> np.ndarray | float:
+def plane_gap(theta: np.ndarray | float, c: Sequence[float], values: Sequence[float]) -> np.ndarray | float:
     """The gap after turning e_i, e_j by θ in their plane: (c_i - c_j)(λ_j - λ_i) sin²θ."""
     return (c[0] - c[1]) * (values[1] - values[0]) * np.sin(theta) ** 2
 
@@ -144,6 +144,7 @@ def minimise(
     project: bool = False,
     momentum: bool = True,
     start: np.ndarray | None = None,
+    rate: float | None = None,
     every: int = 50,
     rng: Seed = 0,
 ) -> Trace:
@@ -151,7 +152,7 @@ def minimise(
 
     Each step goes down the gradient 2LUC and then back to the frames by `retraction`: `"polar"`, the nearest frame,
     or `"qr"`, Gram–Schmidt. `project=True` first removes the part of the gradient that points off the frames.
-    `momentum` is Nesterov's, begun anew whenever the objective rises; without it this is plain descent. Any finite
+    The steps have size `rate`, by default `step_size`. `momentum` is Nesterov's, begun anew whenever the objective rises; without it this is plain descent. Any finite
     c is allowed: seeing what wrong ones do is the point.
     """
     retract = {"polar": polar, "qr": qr}.get(retraction)
@@ -161,7 +162,7 @@ def minimise(
     c = coefficients(d, c, decreasing=False)
     truth = smallest_eigenpairs(L, d).vectors
     U = retract(np.random.default_rng(rng).standard_normal((L.shape[0], d)) if start is None else start)
-    rate = step_size(L, c)
+    rate = step_size(L, c) if rate is None else rate
     record = []
     ahead, age, before = U, 0, np.inf
     for step in range(steps + 1):
