@@ -3,7 +3,8 @@
     python benchmarks/spectrum.py [--sizes 1e3 1e4 1e5 1e6] [--kind rooms maze] [--patience 120]
 
 All in one run, so that the ratios hold on a noisy machine. A rival that takes longer than `--patience` seconds is
-stopped and shown as "> seconds"; larger sizes are then not tried ("—").
+stopped and shown as "> seconds", one that fails as "failed"; larger sizes are then not tried ("—"). Times of lapbook
+are the best of three runs up to 5e5 states, all others are single runs.
 """
 
 import argparse
@@ -45,8 +46,8 @@ def _report(queue, function, L) -> None:
     queue.put(seconds(function, L))
 
 
-def limited(function, L: sp.csr_array, patience: float) -> float | None:
-    """Seconds of one run in a process of its own, None if it had to be stopped."""
+def limited(function, L: sp.csr_array, patience: float) -> float | str:
+    """Seconds of one run in a process of its own, or what happened instead."""
     queue = multiprocessing.Queue()
     process = multiprocessing.Process(target=_report, args=(queue, function, L))
     process.start()
@@ -54,8 +55,8 @@ def limited(function, L: sp.csr_array, patience: float) -> float | None:
     if process.is_alive():
         process.kill()
         process.join()
-        return None
-    return queue.get()
+        return f"> {patience:.0f}"
+    return queue.get() if process.exitcode == 0 else "failed"
 
 
 def make(kind: str, n: int) -> layouts.Layout:
@@ -89,9 +90,10 @@ def main() -> None:
                     cells.append("—")
                     continue
                 taken = limited(rival, L, arguments.patience)
-                if taken is None:
+                if isinstance(taken, str):
                     gone.add(rival)
-                    cells.append(f"> {arguments.patience:.0f} (> {arguments.patience / ours:,.0f}×)")
+                    more = f" (> {arguments.patience / ours:,.0f}×)" if taken.startswith(">") else ""
+                    cells.append(taken + more)
                 else:
                     cells.append(f"{taken:.2f} ({taken / ours:,.1f}×)")
             exponent = np.log(ours / before[1]) / np.log(layout.n / before[0]) if before else np.nan

@@ -33,7 +33,11 @@ class Layout:
     name: str = "layout"
 
     def __post_init__(self) -> None:
-        lines = [line.strip() for line in textwrap.dedent(self.text).strip().splitlines()]
+        if not isinstance(self.text, str):
+            raise ValueError(f"layout must be a text of '#' and '.', got {type(self.text).__name__}")
+        lines = [line.rstrip() for line in textwrap.dedent(self.text).strip("\n").splitlines()]
+        while lines and not lines[-1]:
+            lines.pop()
         object.__setattr__(self, "text", "\n".join(lines))
         _check_characters(lines)
         _check_connected(self)
@@ -133,6 +137,13 @@ class Layout:
         return out
 
 
+def check_layout(layout: Layout) -> Layout:
+    """Return the layout if it is one; a map as plain text is easily passed in its place."""
+    if not isinstance(layout, Layout):
+        raise ValueError(f"layout must be a Layout, such as Layout(text): got {type(layout).__name__}")
+    return layout
+
+
 def _check_characters(lines: list[str]) -> None:
     if not any(lines):
         raise ValueError("layout must have at least one free cell '.': got an empty text")
@@ -159,7 +170,7 @@ def _check_connected(layout: Layout) -> None:
     raise ValueError(f"layout must be connected: its cells form {count} components: {', '.join(shown)}{more}")
 
 
-def maze(rows: int, columns: int, rng: Seed = 0, name: str = "maze") -> Layout:
+def maze(rows: int, columns: int, name: str = "maze", rng: Seed = 0) -> Layout:
     """A perfect maze on rows×columns cells: a random spanning tree, one path between any two cells.
 
     It has 2·rows·columns - 1 states on a map of 2·rows + 1 by 2·columns + 1.
@@ -167,19 +178,19 @@ def maze(rows: int, columns: int, rng: Seed = 0, name: str = "maze") -> Layout:
     >>> maze(9, 9, rng=1).n
     161
     """
-    return _carve(rows, columns, 1, rng, name)
+    return _carve(rows, columns, 1, name, rng)
 
 
-def rooms(rows: int, columns: int, size: int = 4, rng: Seed = 0, name: str = "rooms") -> Layout:
+def rooms(rows: int, columns: int, size: int = 4, name: str = "rooms", rng: Seed = 0) -> Layout:
     """rows×columns square rooms of size×size cells; a random spanning tree of doors joins them.
 
     >>> rooms(2, 3, size=4, rng=0).n  # six rooms of 16 cells, five doors
     101
     """
-    return _carve(rows, columns, size, rng, name)
+    return _carve(rows, columns, size, name, rng)
 
 
-def _carve(rows: int, columns: int, size: int, rng: Seed, name: str) -> Layout:
+def _carve(rows: int, columns: int, size: int, name: str, rng: Seed) -> Layout:
     """Square rooms, and in the wall between two rooms of the spanning tree a door at a random place."""
     for label, value in (("rows", rows), ("columns", columns), ("size", size)):
         if value < 1:

@@ -150,10 +150,10 @@ def minimise(
 ) -> Trace:
     """Gradient descent on eq. (3) over orthonormal frames, from a random one (or `start`, shape (n, d)).
 
-    Each step goes down the gradient 2LUC and then back to the frames by `retraction`: `"polar"`, the nearest frame,
-    or `"qr"`, Gram–Schmidt. `project=True` first removes the part of the gradient that points off the frames.
-    The steps have size `rate`, by default `step_size`. `momentum` is Nesterov's, begun anew whenever the objective rises; without it this is plain descent. Any finite
-    c is allowed: seeing what wrong ones do is the point.
+    Each step goes down the gradient 2LUC, by `rate` (`step_size` by default), and then back to the frames by
+    `retraction`: `"polar"`, the nearest frame, or `"qr"`, Gram–Schmidt. `project=True` first removes the part of the
+    gradient that points off the frames. `momentum` is Nesterov's, begun anew whenever the objective rises; without it
+    this is plain descent. Any finite c is allowed: seeing what wrong ones do is the point.
     """
     retract = {"polar": polar, "qr": qr}.get(retraction)
     if retract is None:

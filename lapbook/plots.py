@@ -64,15 +64,20 @@ def draw_map(layout: Layout, ax: Axes | None = None) -> Axes:
 
 
 def heatmap(
-    layout: Layout, values: np.ndarray, ax: Axes | None = None, limit: float | None = None, cmap: str = DIVERGING
+    layout: Layout,
+    values: np.ndarray,
+    ax: Axes | None = None,
+    limit: float | None = None,
+    low: float | None = None,
+    cmap: str = DIVERGING,
 ) -> Axes:
     """One value per state, shape (n,), as colours on the map.
 
-    A diverging map is centred on 0 and reaches ±limit (the largest value by default); a sequential one runs from 0.
+    Colours reach from `low` to `limit`: from minus to plus the largest value by default, which puts 0 in the middle.
     """
     ax = draw_map(layout, ax)
     limit = float(np.abs(values).max()) if limit is None else limit
-    low = -limit if cmap == DIVERGING else 0
+    low = -limit if low is None else low
     ax.imshow(np.ma.masked_invalid(layout.grid(values)), cmap=cmap, vmin=low, vmax=limit)
     return ax
 

@@ -14,13 +14,17 @@ def collect(envs: gymnasium.vector.VectorEnv, length: int, rng: Seed = 0) -> np.
     Returns the states visited, shape (num_envs, length + 1, ...): what the environment calls `info["state"]`, or
     the observation where it names none.
     """
+    if not isinstance(envs, gymnasium.vector.VectorEnv):
+        raise ValueError(f"envs must be a vector environment, made by gymnasium.make_vec: got {type(envs).__name__}")
     if length < 1:
         raise ValueError(f"length must be at least 1 step, got {length}")
     rng = np.random.default_rng(rng)
     envs.action_space.seed(int(rng.integers(2**31)))
     observation, info = envs.reset(seed=int(rng.integers(2**31)))
     visited = [info.get("state", observation)]
-    for _ in range(length):
-        observation, _, _, _, info = envs.step(envs.action_space.sample())
+    for step in range(1, length + 1):
+        observation, _, terminated, truncated, info = envs.step(envs.action_space.sample())
+        if (terminated | truncated).any():
+            raise ValueError(f"length must not exceed the episodes: one of them ended after {step} of {length} steps")
         visited.append(info.get("state", observation))
     return np.stack(visited, axis=1)

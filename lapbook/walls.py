@@ -3,6 +3,8 @@
 Wall cell (row r, column c) stands at the point (x, y) = (c, r), so a map of R×C characters is a floor of size
 (C-1)×(R-1): 20×20 with 5×5 rooms for GRID_ROOM, 18×18 with corridors 2 wide for GRID_MAZE, as in the paper's
 appendix D. A free cell between two wall cells is a gap of width 2, wide enough for a ball of diameter 1.
+Wall cells that touch only at a corner are not joined: a ball fits through the gap of √2 between them, where a grid
+agent does not.
 """
 
 from __future__ import annotations
@@ -61,13 +63,15 @@ def floor_size(layout: Layout) -> np.ndarray:
     return np.array([columns - 1.0, rows - 1.0])
 
 
-def sample_free(layout: Layout, n: int, rng: Seed, radius: float = RADIUS) -> np.ndarray:
+def sample_free(layout: Layout, n: int, radius: float = RADIUS, rng: Seed = 0) -> np.ndarray:
     """n independent centres, uniform over the free space, shape (n, 2)."""
     rng = np.random.default_rng(rng)
     kept = np.empty((0, 2))
     while len(kept) < n:
-        tried = rng.uniform(0, floor_size(layout), size=(2 * n + 16, 2))
+        tried = rng.uniform(0, floor_size(layout), size=(2 * n + 1000, 2))
         kept = np.concatenate([kept, tried[is_free(layout, tried, radius)]])
+        if not len(kept):
+            raise ValueError(f"radius {radius} leaves no room: none of {len(tried)} random centres is free")
     return kept[:n]
 
 

@@ -88,6 +88,12 @@ def test_bad_maps_are_refused(text, message):
         Layout(text)
 
 
+def test_indented_text_is_fine_but_its_rows_must_align():
+    assert Layout("\n    ###\n    #.#\n    ###\n  ").text == "###\n#.#\n###"
+    with pytest.raises(ValueError, match="row 1 has 5 characters, row 0 has 3"):
+        Layout("###\n  #.#\n###")
+
+
 def test_bad_arguments_are_refused():
     with pytest.raises(ValueError, match="rows must be at least 1, got 0"):
         maze(0, 3)

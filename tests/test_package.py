@@ -1,9 +1,13 @@
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import pytest
 
 import lapbook as lb
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_everything_promised_is_there():
@@ -18,3 +22,14 @@ def test_import_needs_neither_torch_nor_pybullet_nor_matplotlib():
         "import lapbook, sys; print([m for m in ('torch', 'pybullet', 'matplotlib', 'networkx') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_wheel_holds_every_file_of_the_package(tmp_path):
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
+        cwd=ROOT, check=True, capture_output=True,
+    )  # fmt: skip
+    (wheel,) = tmp_path.glob("*.whl")
+    inside = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("lapbook/")}
+    files = [path for path in (ROOT / "lapbook").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    assert inside == {path.relative_to(ROOT).as_posix() for path in files}

@@ -36,6 +36,16 @@ def test_same_seed_same_data_and_any_environment():
     assert (first == second).all()
 
 
+def test_episodes_that_end_are_not_glued_together():
+    with pytest.raises(ValueError, match=r"one of them ended after .* of 500 steps"):
+        lb.collect(gym.make_vec("CartPole-v1", num_envs=3), 500)
+
+
+def test_a_single_environment_is_refused():
+    with pytest.raises(ValueError, match=r"made by gymnasium.make_vec: got"):
+        lb.collect(gym.make("lapbook/GridMaze-v0"), 5)
+
+
 def test_bad_length_is_refused():
     with pytest.raises(ValueError, match="length must be at least 1 step, got 0"):
         lb.collect(gym.make_vec("lapbook/GridMaze-v0", num_envs=2), 0)

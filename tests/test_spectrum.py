@@ -86,6 +86,27 @@ def test_sign_rule_is_not_decided_by_a_tie():
     assert fix_signs(v - noise)[0] > 0
 
 
+def test_sign_rule_is_not_decided_by_an_entry_of_half_the_size():
+    v = np.array([[1.0], [-2.0], [1.0]])
+    for noise in (0, 1e-15, -1e-15):
+        assert fix_signs(v * (1 + noise) + noise)[0] > 0
+
+
+def test_large_maps_are_solved_to_rounding():
+    layout = rooms(30, 30, rng=0)
+    found = eigenvectors(layout, 10)
+    L = laplacian(layout)
+    assert layout.n > 15_000
+    assert np.linalg.norm(L @ found.vectors - found.vectors * found.values, axis=0).max() < 1e-8
+    assert found.vectors.T @ found.vectors == pytest.approx(np.eye(10), abs=1e-9)
+
+
+def test_weights_of_any_size_are_told_apart():
+    scaled = eigenvectors(GRID_ROOM.adjacency * 1e-9, 10)
+    assert scaled.coincident == []
+    assert scaled.values == pytest.approx(eigenvectors(GRID_ROOM, 10).values * 1e-9, rel=1e-6)
+
+
 def test_formats_give_the_same_laplacian():
     A = GRID_MAZE.adjacency
     expected = laplacian(GRID_MAZE).toarray()
@@ -101,6 +122,8 @@ def test_formats_give_the_same_laplacian():
         ([[0, -2], [-2, 0]], r"negative: A\[0, 1\] = -2"),
         ([[0, np.nan], [np.nan, 0]], "finite"),
         ([[0, 1, 0], [1, 0, 1]], r"square matrix, got shape \(2, 3\)"),
+        ([[0, 1j], [1j, 0]], "real matrix"),
+        ("..", "graph must be a Layout"),
     ],
 )
 def test_bad_graphs_are_refused(matrix, message):
@@ -109,8 +132,8 @@ def test_bad_graphs_are_refused(matrix, message):
 
 
 def test_bad_dimensions_are_refused():
-    for d in (0, 272):
-        with pytest.raises(ValueError, match=rf"d must lie in 1 … 271, the number of states: got {d}"):
+    for d in (0, 272, 2.5):
+        with pytest.raises(ValueError, match=rf"d must be a whole number in 1 … 271, the number of states: got {d}"):
             eigenvectors(GRID_ROOM, d)
 
 
@@ -129,8 +152,8 @@ def rectangle_values(a, b, d):
 
 
 def test_neumann_on_a_rectangle_converges_as_h_squared():
-    exact = rectangle_values(3, 2, 8)
-    errors = [np.abs(neumann((3, 2), 8, h).values - exact)[1:] for h in (0.2, 0.1, 0.05)]
+    exact = rectangle_values(3, 1.8, 8)
+    errors = [np.abs(neumann((3, 1.8), 8, h).values - exact)[1:] for h in (0.2, 0.1, 0.05)]
     for coarse, fine in pairwise(errors):
         assert coarse / fine == pytest.approx(4, rel=0.02)
     assert (errors[-1] / exact[1:] < 5e-3).all()
@@ -169,5 +192,23 @@ def test_interpolation_reaches_every_free_position():
 def test_bad_spacing_is_refused():
     with pytest.raises(ValueError, match="h must be positive, got 0"):
         neumann((1, 1), 2, h=0)
-    with pytest.raises(ValueError, match="too coarse"):
-        neumann((1, 1), 2, h=0.9)
+    with pytest.raises(ValueError, match=r"h must divide 1, .*: got 1/h = 2.5"):
+        neumann((1, 1), 2, h=0.4)
+    with pytest.raises(ValueError, match=r"h must divide 0.5, .*: got 0.5/h = 2.5"):
+        neumann(GRID_ROOM, 2, h=0.2)
+    with pytest.raises(ValueError, match="radius 3 leaves no room on GridRoom"):
+        neumann(GRID_ROOM, 2, h=0.5, radius=3)
+
+
+def test_a_square_floor_warns_as_a_square_map_does():
+    with pytest.warns(CoincidentEigenvalues, match="λ_2 = λ_3"):
+        neumann((1, 1), 3, h=0.1)
+
+
+def test_positions_off_the_floor_are_refused():
+    f = neumann((2, 1), 2, h=0.1)
+    with pytest.raises(ValueError, match=r"on the floor: \(5, 0.5\) is 3.05 away"):
+        f.at([[1, 0.5], [5, 0.5]])
+    with pytest.raises(ValueError, match="NaN"):
+        f.at([np.nan, 0])
+    assert f.at([[0, 0], [2, 1]]) == pytest.approx(f.at([[0.05, 0.05], [1.95, 0.95]]))

@@ -51,6 +51,11 @@ def test_walls_are_where_the_map_says():
         assert wall_boxes(layout).shape[1] == 4
 
 
+def test_a_ball_too_large_is_refused():
+    with pytest.raises(ValueError, match="radius 3 leaves no room"):
+        sample_free(GRID_ROOM, 5, radius=3)
+
+
 def test_an_open_edge_is_refused():
     with pytest.raises(ValueError, match="row 0, column 1 of its edge is free"):
         wall_boxes(Layout("#.#\n#.#\n###"))

@@ -13,7 +13,7 @@ from minigrid.core.mission import MissionSpace
 from minigrid.core.world_object import Wall
 from minigrid.minigrid_env import MiniGridEnv
 
-from lapbook.layouts import ACTIONS, Layout
+from lapbook.layouts import ACTIONS, Layout, check_layout
 
 OBSERVATIONS = ("xy", "image")
 
@@ -42,6 +42,11 @@ def observation_space(layout: Layout, obs: str) -> gymnasium.spaces.Box:
     return gymnasium.spaces.Box(-1.0 if obs == "xy" else 0.0, 1.0, shape, np.float32)
 
 
+def no_reward_no_end(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Reward, terminated and truncated of n environments in which nothing of the kind happens, shape (n,) each."""
+    return np.zeros(n), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+
+
 class GridEnv(MiniGridEnv):
     """An agent on a layout: actions 0…3 are left, right, up, down; a bump into a wall stays in place.
 
@@ -50,7 +55,7 @@ class GridEnv(MiniGridEnv):
     """
 
     def __init__(self, layout: Layout, obs: str = "xy", render_mode: str | None = None) -> None:
-        rows, columns = layout.shape
+        rows, columns = check_layout(layout).shape
         if min(rows, columns) < 3:
             raise ValueError(f"layout must be at least 3×3 for MiniGrid, got {rows}×{columns}: draw its outer wall")
         super().__init__(
@@ -101,7 +106,7 @@ class GridVectorEnv(gymnasium.vector.VectorEnv):
     metadata = {"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED}
 
     def __init__(self, layout: Layout, num_envs: int = 1, obs: str = "xy", render_mode: None = None) -> None:
-        self.layout, self.num_envs, self.obs, self.render_mode = layout, num_envs, obs, render_mode
+        self.layout, self.num_envs, self.obs, self.render_mode = check_layout(layout), num_envs, obs, render_mode
         self.single_observation_space = observation_space(layout, obs)
         self.single_action_space = gymnasium.spaces.Discrete(len(ACTIONS))
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -109,7 +114,7 @@ class GridVectorEnv(gymnasium.vector.VectorEnv):
         self.states = np.zeros(num_envs, dtype=int)
 
     def _seen(self) -> tuple[np.ndarray, dict[str, Any]]:
-        return observe(self.layout, self.states, self.obs), {"state": self.states}
+        return observe(self.layout, self.states, self.obs), {"state": self.states.copy()}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
         """Start in `options["state"]`, shape (num_envs,), or anywhere."""
@@ -124,8 +129,7 @@ class GridVectorEnv(gymnasium.vector.VectorEnv):
         """Move all agents; actions of shape (num_envs,)."""
         self.states = self.layout.moves[self.states, _checked_actions(actions, (self.num_envs,))]
         observations, infos = self._seen()
-        nothing = np.zeros(self.num_envs)
-        return observations, nothing, nothing.astype(bool), nothing.astype(bool), infos
+        return observations, *no_reward_no_end(self.num_envs), infos
 
 
 def _checked_actions(actions: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -10,7 +10,8 @@ import gymnasium
 import numpy as np
 from gymnasium.vector.utils import batch_space
 
-from lapbook.layouts import Layout
+from lapbook.envs.grid import no_reward_no_end
+from lapbook.layouts import Layout, check_layout
 from lapbook.walls import RADIUS, clearance, floor_size, is_free, sample_free, wall_boxes
 
 # Walls are lines on the map and need some thickness in the physics. Bullet lets bodies sink into each other by 1e-5;
@@ -28,11 +29,13 @@ class Balls:
     """
 
     def __init__(self, layout: Layout, n: int, step: float = 0.5, substeps: int = 2) -> None:
+        if substeps != int(substeps) or substeps < 1:
+            raise ValueError(f"substeps must be a whole number of at least 1, got {substeps}")
         if not 0 < step / substeps <= RADIUS / 2:
             raise ValueError(
                 f"step/substeps must lie in (0, {RADIUS / 2}], or a ball may jump a wall: got {step}/{substeps}"
             )
-        self.layout, self.n, self.step, self.substeps = layout, n, step, substeps
+        self.layout, self.n, self.step, self.substeps = check_layout(layout), n, step, int(substeps)
         bullet = _pybullet()
         client = bullet.connect(bullet.DIRECT)
         if client < 0:
@@ -71,7 +74,8 @@ class Balls:
         body(0, -1, floor, basePosition=[width / 2, height / 2, 1])
         solid = shape(bullet.GEOM_SPHERE, radius=RADIUS)
         drawn = look(bullet.GEOM_SPHERE, radius=RADIUS, rgbaColor=[0.85, 0.1, 0.1, 1])
-        self._ids = [body(1, solid, drawn) for _ in range(n)]
+        x, y = layout.cells[0][::-1].tolist()  # until they are placed
+        self._ids = [body(1, solid, drawn, basePosition=[x, y, 0]) for _ in range(n)]
         for ball in self._ids:
             mask(ball, -1, BALLS, WALLS)
             awake = bullet.ACTIVATION_STATE_DISABLE_SLEEPING
@@ -120,8 +124,10 @@ def observe(layout: Layout, positions: np.ndarray) -> np.ndarray:
     return (2 * np.asarray(positions) / floor_size(layout) - 1).astype(np.float32)
 
 
-OBSERVATION_SPACE = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
-ACTION_SPACE = gymnasium.spaces.Box(0, np.float32(2 * np.pi), (1,), np.float32)
+def spaces() -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
+    """Observation and action space of one ball, new ones each time: a space carries its own random numbers."""
+    box = gymnasium.spaces.Box
+    return box(-1, 1, (2,), np.float32), box(0, np.float32(2 * np.pi), (1,), np.float32)
 
 
 class PointEnv(gymnasium.Env):
@@ -133,10 +139,10 @@ class PointEnv(gymnasium.Env):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
-    observation_space, action_space = OBSERVATION_SPACE, ACTION_SPACE
 
     def __init__(self, layout: Layout, step: float = 0.5, substeps: int = 2, render_mode: str | None = None) -> None:
         self.layout, self.render_mode = layout, render_mode
+        self.observation_space, self.action_space = spaces()
         self._balls = Balls(layout, 1, step, substeps)
 
     def _seen(self) -> tuple[np.ndarray, dict[str, Any]]:
@@ -168,14 +174,14 @@ class PointVectorEnv(gymnasium.vector.VectorEnv):
     """`num_envs` balls in one physics world."""
 
     metadata = {"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED}
-    single_observation_space, single_action_space = OBSERVATION_SPACE, ACTION_SPACE
 
     def __init__(
         self, layout: Layout, num_envs: int = 1, step: float = 0.5, substeps: int = 2, render_mode: None = None
     ) -> None:
         self.layout, self.num_envs, self.render_mode = layout, num_envs, render_mode
-        self.observation_space = batch_space(OBSERVATION_SPACE, num_envs)
-        self.action_space = batch_space(ACTION_SPACE, num_envs)
+        self.single_observation_space, self.single_action_space = spaces()
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
         self._balls = Balls(layout, num_envs, step, substeps)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
@@ -187,9 +193,7 @@ class PointVectorEnv(gymnasium.vector.VectorEnv):
     def step(self, actions: np.ndarray):
         """Roll all balls; actions of shape (num_envs, 1)."""
         states = self._balls.move(_checked_angles(actions, (self.num_envs, 1)).ravel())
-        nothing = np.zeros(self.num_envs)
-        infos = {"state": states}
-        return observe(self.layout, states), nothing, nothing.astype(bool), nothing.astype(bool), infos
+        return observe(self.layout, states), *no_reward_no_end(self.num_envs), {"state": states}
 
     def close_extras(self, **kwargs: Any) -> None:
         """Free the physics client."""
@@ -198,11 +202,12 @@ class PointVectorEnv(gymnasium.vector.VectorEnv):
 
 def _starts(layout: Layout, options: dict | None, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
     if not options or "state" not in options:
-        return sample_free(layout, shape[0], rng)
+        return sample_free(layout, shape[0], rng=rng)
     states = np.asarray(options["state"], dtype=float)
-    if states.size != np.prod(shape):
+    if states.shape == (2,) and shape[0] == 1:
+        states = states[None]
+    if states.shape != shape:
         raise ValueError(f"state must be positions (x, y) of shape {shape}, got shape {states.shape}")
-    states = states.reshape(shape)
     blocked = ~is_free(layout, states)
     if blocked.any():
         x, y = states[blocked][0]
@@ -219,8 +224,7 @@ def _checked_angles(actions: Any, shape: tuple[int, ...]) -> np.ndarray:
     angles = np.asarray(actions, dtype=float)
     if angles.shape != shape:
         raise ValueError(f"action must have shape {shape}, got {angles.shape}")
-    # The largest float32 in the action space lies a hair above 2π.
-    allowed = (angles >= 0) & (angles <= float(ACTION_SPACE.high[0]))
+    allowed = (angles >= 0) & (angles <= float(np.float32(2 * np.pi)))  # a hair above 2π
     if not allowed.all():
         raise ValueError(f"action must be an angle in [0, 2π]: got {angles[~allowed].ravel()[0]}")
     return angles
