@@ -17,7 +17,7 @@ def main() -> None:
     figure, axes = plt.subplots(2, 6, figsize=(11, 4.1))
     for row, vectors, label in (
         (axes[0], truth, "the eigenvectors"),
-        (axes[1], rotated, "same span, rotated"),
+        (axes[1], rotated, "mixtures of ten"),
     ):
         for k, ax in enumerate(row):
             lb.plots.heatmap(layout, vectors[:, k + 1], ax)
