@@ -11,7 +11,7 @@ from lapbook import envs
 
 __version__ = "0.1.0"
 
-_MODULES = {"layouts", "metrics", "objective", "paper", "plots", "rollouts", "spectrum", "walls"}
+_MODULES = {"explorers", "layouts", "metrics", "objective", "paper", "plots", "rollouts", "spectrum", "walls"}
 _NAMES = {
     "Layout": "layouts",
     "collect": "rollouts",
