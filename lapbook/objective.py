@@ -1,7 +1,7 @@
 """The paper's objectives on matrices, and the quantities of its theorem (sections 2.3 and 3, appendix A).
 
 Throughout, U has orthonormal columns u_1 … u_d, shape (n, d), and E holds the eigenvectors e_1 … e_d. Where U = EQ, the
-entry q_ji = Q[j, i] is the share of e_j in u_i, and a_ji = q_ji² the squared share.
+entry q_ji = Q[j, i] is the component of u_i along e_j, and a_ji = q_ji² is the share of e_j in u_i.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def generalized(U: np.ndarray, L: Matrix, c: Sequence[float]) -> float:
 def minimum(values: np.ndarray, c: Sequence[float]) -> float:
     """Theorem 1: the smallest value of eq. (3), Σ_i c_i λ_i, for decreasing c and ascending eigenvalues.
 
-    >>> minimum([0.0, 1.0, 3.0], [3, 2, 1])
-    5.0
+    >>> minimum([1.0, 2.0, 4.0], [3, 2, 1])
+    11.0
     """
     return float(np.dot(c, values[: len(c)]))
 
@@ -72,8 +72,8 @@ def coefficients(d: int, kind: str | Sequence[float] = "paper", decreasing: bool
     return c
 
 
-def squared_shares(Q: np.ndarray) -> np.ndarray:
-    """A = Q∘Q, shape (d, d): a_ji is the squared share of e_j in u_i. Rows and columns sum to 1."""
+def shares(Q: np.ndarray) -> np.ndarray:
+    """A = Q∘Q, shape (d, d): a_ji is the share of e_j in u_i. Rows and columns sum to 1."""
     return np.asarray(Q) ** 2
 
 
@@ -89,7 +89,7 @@ def block_mass(A: np.ndarray) -> np.ndarray:
 def gap(Q: np.ndarray, values: np.ndarray, c: Sequence[float]) -> float:
     """Eq. (16): g = Σ_i c_i Σ_j a_ji λ_j - Σ_i c_i λ_i, the objective of EQ above Σ c_i λ_i."""
     c = np.asarray(c, dtype=float)
-    return float(values @ squared_shares(Q) @ c - values @ c)
+    return float(values @ shares(Q) @ c - values @ c)
 
 
 def gap_weights(Q: np.ndarray, c: Sequence[float]) -> np.ndarray:
@@ -97,7 +97,7 @@ def gap_weights(Q: np.ndarray, c: Sequence[float]) -> np.ndarray:
 
     The gap is Σ_k s_k (λ_{k+1} - λ_k), eq. (19), and s_k ≥ (c_k - c_{k+1}) m_k ≥ 0 where c decreases, eq. (22).
     """
-    A, c = squared_shares(Q), np.asarray(c, dtype=float)
+    A, c = shares(Q), np.asarray(c, dtype=float)
     r = A * c  # r_ji = c_i a_ji
     return block_mass(r - r.T)
 
@@ -160,6 +160,12 @@ def minimise(
         raise ValueError(f"retraction must be 'polar' or 'qr', got {retraction!r}")
     L = sp.csr_array(L)
     c = coefficients(d, c, decreasing=False)
+    if not c.any():
+        raise ValueError("coefficients must not all be 0: there is nothing to minimise")
+    if steps < 0 or every < 1:
+        raise ValueError(f"steps must be at least 0 and every at least 1: got {steps} and {every}")
+    if start is not None and (np.shape(start) != (L.shape[0], d) or np.linalg.matrix_rank(start) < d):
+        raise ValueError(f"start must have shape ({L.shape[0]}, {d}) and independent columns")
     truth = smallest_eigenpairs(L, d).vectors
     U = retract(np.random.default_rng(rng).standard_normal((L.shape[0], d)) if start is None else start)
     rate = step_size(L, c) if rate is None else rate
@@ -169,6 +175,8 @@ def minimise(
         if step % every == 0 or step == steps:
             C = cosines(U, truth)
             record.append((step, generalized(U, L, c), np.diag(C).mean(), C.argmax(axis=1) + 1))
+        if step == steps:
+            break
         G = 2 * (L @ ahead) * c
         if project:
             S = ahead.T @ G

@@ -126,7 +126,7 @@ def test_polar_and_descent_agree_with_python(page):
     })()"""
     found = in_browser(page, "coefficients", script, text=GRID_MAZE.text, c=c, start=start.T.tolist())
     L = lb.spectrum.laplacian(GRID_MAZE)
-    expected = lb.objective.minimise(L, 5, c, steps=199, start=start, every=1000).U
+    expected = lb.objective.minimise(L, 5, c, steps=200, start=start, every=1000).U
     assert np.abs(np.array(found).T - expected).max() < 1e-6
 
 
@@ -234,6 +234,7 @@ def jupyter(tmp_path_factory):
             "w.observe(lambda _: json.dump(w.coefficients, open('seen.json', 'w')), 'coefficients')\nw",
             "w.coefficients = [7, 5, 3]"]  # fmt: skip
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in code])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(notebook, folder / "live.ipynb")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -266,7 +267,7 @@ def test_live_in_jupyterlab_in_both_directions(browser, jupyter):
     page.goto(f"{address}/lab/tree/live.ipynb?reset")
     cells = page.locator(".jp-Notebook .jp-CodeCell")
     cells.first.wait_for(timeout=90_000)
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=90_000)
+    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=90_000)
     cells.nth(0).locator(".cm-content").click()
     page.keyboard.press("Shift+Enter")
     explorer = page.locator(".lb-explorer")

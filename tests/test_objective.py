@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 from scipy.stats import ortho_group
 
@@ -25,7 +26,9 @@ def problems(draw):
     A[np.arange(n - 1), np.arange(1, n)] = 1  # a path, so that the graph is connected
     A = np.triu(A, 1)
     c = np.cumsum(rng.uniform(0.05, 1, d))[::-1]
-    return laplacian(A + A.T).toarray(), d, c, ortho_group.rvs(d, random_state=rng), rng
+    # Shifted, so that no eigenvalue is 0: a forgotten first term would not show there.
+    L = laplacian(A + A.T).toarray() + rng.uniform(0, 2) * np.eye(n)
+    return L, d, c, ortho_group.rvs(d, random_state=rng), rng
 
 
 def random_frame(n, d, rng):
@@ -41,9 +44,9 @@ def test_objectives_by_hand():
 
 def test_quarter_turn_by_hand():
     Q = np.array([[0.0, -1], [1, 0]])  # u_1 = e_2, u_2 = -e_1
-    assert ob.block_mass(ob.squared_shares(Q)).tolist() == [1]
+    assert ob.block_mass(ob.shares(Q)).tolist() == [1]
     assert ob.gap_weights(Q, [5, 2]).tolist() == [3]
-    assert ob.gap(Q, np.array([0.0, 1.0]), [5, 2]) == 3
+    assert ob.gap(Q, np.array([0.5, 1.5]), [5, 2]) == 3
 
 
 @settings(max_examples=60, deadline=None)
@@ -52,7 +55,7 @@ def test_every_step_of_the_proof(problem):
     L, d, c, Q, _ = problem
     values, vectors = np.linalg.eigh(L)
     U = vectors[:, :d] @ Q
-    A = ob.squared_shares(Q)
+    A = ob.shares(Q)
     assert A.sum(axis=0) == pytest.approx(np.ones(d))
     assert A.sum(axis=1) == pytest.approx(np.ones(d))
     assert ob.block_mass(A) == pytest.approx(ob.block_mass(A.T))  # Lemma 1
@@ -73,6 +76,53 @@ def test_no_frame_beats_the_eigenvectors(problem):
     assert ob.generalized(vectors[:, :d], L, c) == pytest.approx(ob.minimum(values, c), abs=1e-9)
     for _ in range(20):
         assert ob.generalized(random_frame(len(L), d, rng), L, c) >= ob.minimum(values, c) - 1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems(), st.floats(0.001, 1))
+def test_a_small_gap_means_good_vectors(problem, size):
+    """The stability corollary over all frames, and its equality for a turn in one plane."""
+    L, d, c, _, rng = problem
+    values, vectors = np.linalg.eigh(L)
+    n = len(L)
+    skew = rng.standard_normal((n, n))
+    U = vectors @ expm(size * (skew - skew.T))[:, :d]
+    g = ob.generalized(U, L, c) - ob.minimum(values, c)
+    kappa = np.full(d + 1, np.inf)
+    kappa[1:] = (c - np.append(c[1:], 0)) * (np.append(values, np.inf)[1 : d + 1] - values[:d])
+    missing = 1 - (U * vectors[:, :d]).sum(axis=0) ** 2
+    assert (missing <= g / np.minimum(kappa[:-1], kappa[1:]) + 1e-9).all()
+    turn = np.eye(d)
+    turn[:2, :2] = [[np.cos(size), -np.sin(size)], [np.sin(size), np.cos(size)]]
+    assert ob.gap(turn, values[:d], c) == pytest.approx(kappa[1] * np.sin(size) ** 2, abs=1e-9)
+
+
+def test_uniqueness_over_all_signed_permutations():
+    values, c = np.array([0.5, 1.0, 3.0, 4.0]), np.array([9.0, 4.0, 2.0, 1.0])
+    for order in itertools.permutations(range(4)):
+        for signs in itertools.product((-1, 1), repeat=4):
+            g = ob.gap(np.eye(4)[:, order] * signs, values, c)
+            assert (abs(g) < 1e-12) == (order == (0, 1, 2, 3))
+
+
+def test_the_trace_ends_at_the_frame_that_is_returned():
+    c = ob.coefficients(2)
+    for steps in (0, 10):
+        run = ob.minimise(PATH, 2, steps=steps, every=3)
+        assert run.objective[-1] == pytest.approx(ob.generalized(run.U, PATH, c))
+    start = ob.polar(np.random.default_rng(0).standard_normal((3, 2)))
+    assert ob.minimise(PATH, 2, steps=0, start=start).U == pytest.approx(start)
+
+
+def test_projected_steps_leave_no_normal_part():
+    """To first order a projected step stays on the frames, whatever the retraction."""
+    rng = np.random.default_rng(0)
+    start = ob.polar(rng.standard_normal((3, 2)))
+    ends = [
+        ob.minimise(PATH, 2, [3, 1], steps=1, retraction=how, project=True, start=start, rate=1e-4).U
+        for how in ("polar", "qr")
+    ]
+    assert np.abs(ends[0] - ends[1]).max() < 1e-7
 
 
 @settings(max_examples=40, deadline=None)
@@ -101,7 +151,7 @@ def test_brute_force_over_all_frames_of_three_states():
 def test_plane_gap_is_what_a_rotation_costs(theta, i, j):
     if i >= j:
         return
-    values, c = np.array([0.0, 1.0, 3.0, 4.0]), np.array([9.0, 4.0, 2.0, 1.0])
+    values, c = np.array([0.5, 1.0, 3.0, 4.0]), np.array([9.0, 4.0, 2.0, 1.0])
     Q = np.eye(4)
     Q[np.ix_([i, j], [i, j])] = [[np.cos(theta), -np.sin(theta)], [np.sin(theta), np.cos(theta)]]
     expected = ob.plane_gap(theta, (c[i], c[j]), (values[i], values[j]))
@@ -189,3 +239,9 @@ def test_other_bad_arguments_are_refused():
     with pytest.raises(ValueError, match="retraction must be 'polar' or 'qr', got 'svd'"):
         ob.minimise(PATH, 2, retraction="svd")
     assert ob.coefficients(3, [0, -1, 2], decreasing=False).tolist() == [0, -1, 2]
+    with pytest.raises(ValueError, match="must not all be 0"):
+        ob.minimise(PATH, 2, [0, 0])
+    with pytest.raises(ValueError, match=r"start must have shape \(3, 2\) and independent columns"):
+        ob.minimise(PATH, 2, start=np.ones((3, 2)))
+    with pytest.raises(ValueError, match="steps must be at least 0"):
+        ob.minimise(PATH, 2, steps=-1)

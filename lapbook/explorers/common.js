@@ -187,7 +187,7 @@ html[data-theme="dark"] .lb-explorer, [data-jp-theme-light="false"] .lb-explorer
 .lb-explorer option { color: #222; background: #fff; }
 .lb-explorer :is(input, select, button):focus-visible { outline: 2px solid var(--lb-accent); outline-offset: 2px; }
 .lb-explorer output { font-variant-numeric: tabular-nums; min-width: 3.2rem; }
-.lb-explorer canvas { image-rendering: pixelated; border-radius: 3px; background: none; padding: 0; }
+.lb-explorer canvas { image-rendering: pixelated; border-radius: 3px; background: none; padding: 0; outline: 1px solid var(--lb-line); }
 .lb-explorer .lb-map { width: 240px; max-width: 100%; height: auto; }
 .lb-explorer .lb-small { width: 62px; height: auto; }
 .lb-explorer .lb-grid { display: grid; grid-template-columns: repeat(auto-fill, 62px); gap: 4px; }
