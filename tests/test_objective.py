@@ -189,6 +189,16 @@ def test_equal_coefficients_stop_at_a_rotation_and_increasing_ones_reverse():
     assert rising.order[-1].tolist() == list(range(10, 0, -1))
 
 
+def test_projected_descent_turns_within_the_span_and_momentum_settles():
+    graph = nx.path_graph(12)
+    L, truth = laplacian(graph), eigenvectors(graph, 3)
+    mixed = truth.vectors @ ortho_group.rvs(3, random_state=0)
+    assert ob.minimise(L, 3, start=mixed, project=True).sim_gt[-1] > 0.999
+    room = laplacian(GRID_ROOM)
+    lowest = ob.minimum(eigenvectors(GRID_ROOM, 10).values, ob.coefficients(10))
+    assert ob.minimise(room, 10, steps=5000).objective[-1] < lowest + 1e-6
+
+
 def test_gram_schmidt_sorts_by_itself_unless_the_gradient_is_projected():
     L = laplacian(GRID_ROOM)
     assert ob.minimise(L, 10, "equal", retraction="qr").sim_gt[-1] > 0.95

@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent
 def joined(name: str) -> str:
     """The module `name`.js with the common part written into it: one text that imports nothing."""
     common, own = ((FOLDER / f"{file}.js").read_text(encoding="utf-8") for file in ("common", name))
-    return common + re.sub(r'^import .* from "\./common\.js";\n', "", own, flags=re.MULTILINE)
+    return common + re.sub(r'^import [^;]* from "\./common\.js";\n', "", own, flags=re.MULTILINE)
 
 
 def pack(layout: Layout, d: int) -> dict[str, Any]:

@@ -1,5 +1,19 @@
 // Chapter 3: choose d and the coefficients, and watch the generalized objective being minimised.
-import { announcer, applyLaplacian, bind, choice, cosine, dot, frame, generalized, h, heatmap, readMap, slider, unpack } from "./common.js";
+import {
+  announcer,
+  applyLaplacian,
+  bind,
+  choice,
+  cosine,
+  dot,
+  frame,
+  generalized,
+  h,
+  heatmap,
+  readMap,
+  slider,
+  unpack,
+} from "./common.js";
 
 /** The nearest orthonormal frame, U(U'U)^(-1/2), by Newton–Schulz; U is an array of d vectors, nearly orthonormal. */
 export function polar(U) {
@@ -96,9 +110,28 @@ export default {
       advance(performance.now() + 150);
       draw();
     });
-    const dimension = slider({ label: "Dimensions d", min: 2, max: 10, value: 10, onchange: (d) => setCoefficients(PRESETS.paper(d)) });
-    const preset = choice({ label: "Preset", options: ["own", ...Object.keys(PRESETS)], value: "paper", onchange: (name) => PRESETS[name] && setCoefficients(PRESETS[name](c().length)) });
-    const seed = h("input", { type: "number", min: 0, max: 9999, value: model.get("seed"), "aria-label": "Seed", "data-lm-suppress-shortcuts": "true", style: "width:5rem" });
+    const dimension = slider({
+      label: "Dimensions d",
+      min: 2,
+      max: 10,
+      value: 10,
+      onchange: (d) => setCoefficients(PRESETS.paper(d)),
+    });
+    const preset = choice({
+      label: "Preset",
+      options: ["own", ...Object.keys(PRESETS)],
+      value: "paper",
+      onchange: (name) => PRESETS[name] && setCoefficients(PRESETS[name](c().length)),
+    });
+    const seed = h("input", {
+      type: "number",
+      min: 0,
+      max: 9999,
+      value: model.get("seed"),
+      "aria-label": "Seed",
+      "data-lm-suppress-shortcuts": "true",
+      style: "width:5rem",
+    });
     const setSeed = bind(model, "seed", (value) => {
       seed.value = value;
       reset();
@@ -111,7 +144,19 @@ export default {
       weights,
       h("div", { class: "lb-row" }, h("div", { class: "lb-control" }, start, again, h("span", {}, "Seed"), seed)),
       figures,
-      h("div", { class: "lb-row" }, h("figure", { style: "flex: 1 1 20rem; min-width: 0" }, h("figcaption", {}, "found: u₁ … u_d"), found, h("figcaption", {}, "truth: e₁ … e_d"), target), h("figure", {}, h("figcaption", {}, "|cos(uᵢ, eⱼ)|: row i, column j"), matrix)),
+      h(
+        "div",
+        { class: "lb-row" },
+        h(
+          "figure",
+          { style: "flex: 1 1 20rem; min-width: 0" },
+          h("figcaption", {}, "found: u₁ … u_d"),
+          found,
+          h("figcaption", {}, "truth: e₁ … e_d"),
+          target,
+        ),
+        h("figure", {}, h("figcaption", {}, "|cos(uᵢ, eⱼ)|: row i, column j"), matrix),
+      ),
       status.element,
     );
     rebuild();
@@ -125,7 +170,15 @@ export default {
       const top = Math.max(10, ...c());
       if (sliders.length !== d) {
         sliders = c().map((value, i) =>
-          slider({ label: `c${i + 1}`, min: 0.1, max: top, step: 0.1, value, show: (x) => x.toFixed(1), onchange: (x) => setCoefficients(c().map((old, k) => (k === i ? x : old))) }),
+          slider({
+            label: `c${i + 1}`,
+            min: 0.1,
+            max: top,
+            step: 0.1,
+            value,
+            show: (x) => x.toFixed(1),
+            onchange: (x) => setCoefficients(c().map((old, k) => (k === i ? x : old))),
+          }),
         );
         weights.replaceChildren(...sliders.map((one) => one.element));
         shown = c().map(() => [heatmap(map, "lb-small"), heatmap(map, "lb-small")]);

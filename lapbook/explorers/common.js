@@ -2,7 +2,19 @@
 // Python joins this file and one explorer into a single module, so nothing here is fetched at run time.
 
 // Colours as in lapbook.plots: blue for negative, red for positive, white at 0; walls dark.
-const STOPS = ["053061", "2166ac", "4393c3", "92c5de", "d1e5f0", "f7f7f7", "fddbc7", "f4a582", "d6604d", "b2182b", "67001f"];
+const STOPS = [
+  "053061",
+  "2166ac",
+  "4393c3",
+  "92c5de",
+  "d1e5f0",
+  "f7f7f7",
+  "fddbc7",
+  "f4a582",
+  "d6604d",
+  "b2182b",
+  "67001f",
+];
 const WALL = [59, 66, 82];
 const RGB = STOPS.map((hex) => [0, 2, 4].map((k) => parseInt(hex.slice(k, k + 2), 16)));
 
@@ -17,9 +29,16 @@ export function diverging(value) {
 export function readMap(text) {
   const lines = text.split("\n");
   const cells = [];
-  const index = lines.map((line, row) => [...line].map((letter, column) => (letter === "." ? cells.push([row, column]) - 1 : -1)));
+  const index = lines.map((line, row) =>
+    [...line].map((letter, column) => (letter === "." ? cells.push([row, column]) - 1 : -1)),
+  );
   const neighbours = cells.map(([row, column]) =>
-    [[row, column - 1], [row, column + 1], [row - 1, column], [row + 1, column]]
+    [
+      [row, column - 1],
+      [row, column + 1],
+      [row - 1, column],
+      [row + 1, column],
+    ]
       .map(([r, c]) => index[r]?.[c] ?? -1)
       .filter((state) => state >= 0),
   );
@@ -101,7 +120,11 @@ export function slider({ label, min, max, step = 1, value, show = String, onchan
 /** A labelled choice. */
 export function choice({ label, options, value, onchange }) {
   const id = `lb-${Date.now().toString(36)}-${count++}`;
-  const select = h("select", { id, "data-lm-suppress-shortcuts": "true" }, ...options.map((name) => h("option", { value: name }, name)));
+  const select = h(
+    "select",
+    { id, "data-lm-suppress-shortcuts": "true" },
+    ...options.map((name) => h("option", { value: name }, name)),
+  );
   select.value = value;
   select.addEventListener("change", () => onchange(select.value));
   return { element: h("div", { class: "lb-control" }, h("label", { for: id }, label), select), select };
@@ -117,7 +140,9 @@ export function heatmap(map, className = "lb-map") {
     element: canvas,
     describe: (text) => canvas.setAttribute("aria-label", text),
     draw(values, limit) {
-      map.cells.forEach(([row, column], s) => image.data.set(diverging(values[s] / limit), 4 * (row * map.columns + column)));
+      map.cells.forEach(([row, column], s) =>
+        image.data.set(diverging(values[s] / limit), 4 * (row * map.columns + column)),
+      );
       context.putImageData(image, 0, 0);
     },
   };
@@ -136,10 +161,17 @@ export function plot({ xlabel, ylabel, label }) {
     element: svg,
     draw(series, limits) {
       const px = (x) => left + ((x - limits.x[0]) / (limits.x[1] - limits.x[0])) * (width - left - 12);
-      const py = (y) => height - bottom - ((y - limits.y[0]) / (limits.y[1] - limits.y[0] || 1)) * (height - bottom - top);
+      const py = (y) =>
+        height - bottom - ((y - limits.y[0]) / (limits.y[1] - limits.y[0] || 1)) * (height - bottom - top);
       const parts = series.map(({ x, y, kind, className = "" }) => {
-        if (kind === "line") return `<polyline class="${className}" points="${x.map((value, k) => `${px(value).toFixed(1)},${py(y[k]).toFixed(1)}`).join(" ")}"/>`;
-        return x.map((value, k) => `<circle class="${className}" cx="${px(value).toFixed(1)}" cy="${py(y[k]).toFixed(1)}" r="${kind === "mark" ? 6 : 3.2}"/>`).join("");
+        if (kind === "line")
+          return `<polyline class="${className}" points="${x.map((value, k) => `${px(value).toFixed(1)},${py(y[k]).toFixed(1)}`).join(" ")}"/>`;
+        return x
+          .map(
+            (value, k) =>
+              `<circle class="${className}" cx="${px(value).toFixed(1)}" cy="${py(y[k]).toFixed(1)}" r="${kind === "mark" ? 6 : 3.2}"/>`,
+          )
+          .join("");
       });
       const ends = (range) => range.map((value) => Number(value.toPrecision(2)).toString());
       svg.innerHTML =
@@ -150,7 +182,12 @@ export function plot({ xlabel, ylabel, label }) {
         text(left - 6, height - bottom, ends(limits.y)[0], 'text-anchor="end"') +
         text(left - 6, top + 8, ends(limits.y)[1], 'text-anchor="end"') +
         text((left + width) / 2, height - 6, xlabel, 'text-anchor="middle"') +
-        text(14, (height - bottom) / 2, ylabel, `text-anchor="middle" transform="rotate(-90 14 ${(height - bottom) / 2})"`);
+        text(
+          14,
+          (height - bottom) / 2,
+          ylabel,
+          `text-anchor="middle" transform="rotate(-90 14 ${(height - bottom) / 2})"`,
+        );
     },
   };
 }
@@ -223,7 +260,10 @@ export function standIn(state) {
       listeners.set(event, [...(listeners.get(event) ?? []), listener]);
     },
     off(event, listener) {
-      listeners.set(event, (listeners.get(event) ?? []).filter((other) => other !== listener));
+      listeners.set(
+        event,
+        (listeners.get(event) ?? []).filter((other) => other !== listener),
+      );
     },
     save_changes() {},
   };

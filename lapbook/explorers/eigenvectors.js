@@ -6,19 +6,37 @@ export default {
     const data = model.get("data");
     const box = frame(el, "Explore eigenvectors");
     const maps = Object.fromEntries(
-      Object.entries(data).map(([name, entry]) => [name, { map: readMap(entry.text), vectors: unpack(entry), values: entry.values }]),
+      Object.entries(data).map(([name, entry]) => [
+        name,
+        { map: readMap(entry.text), vectors: unpack(entry), values: entry.values },
+      ]),
     );
     const figures = h("p", { class: "lb-figures" });
     const status = announcer();
     const picture = h("figure");
-    const spectrum = plot({ xlabel: "dimension i", ylabel: "eigenvalue", label: "The eigenvalues in order, the chosen one marked" });
+    const spectrum = plot({
+      xlabel: "dimension i",
+      ylabel: "eigenvalue",
+      label: "The eigenvalues in order, the chosen one marked",
+    });
     let canvas = null;
 
     const setLayout = bind(model, "map", update);
     const setDimension = bind(model, "dimension", update);
     const maze = choice({ label: "Map", options: Object.keys(maps), value: model.get("map"), onchange: setLayout });
-    const dimension = slider({ label: "Dimension i", min: 1, max: 20, value: model.get("dimension"), onchange: setDimension });
-    box.append(h("div", { class: "lb-row" }, maze.element, dimension.element), h("div", { class: "lb-row" }, picture, spectrum.element), figures, status.element);
+    const dimension = slider({
+      label: "Dimension i",
+      min: 1,
+      max: 20,
+      value: model.get("dimension"),
+      onchange: setDimension,
+    });
+    box.append(
+      h("div", { class: "lb-row" }, maze.element, dimension.element),
+      h("div", { class: "lb-row" }, picture, spectrum.element),
+      figures,
+      status.element,
+    );
     update();
 
     function update() {
@@ -42,7 +60,8 @@ export default {
       );
       maze.select.value = name;
       dimension.set(i);
-      const scale = i === 1 ? "it never fades" : `a random walk forgets it in about ${Math.round(4 / values[i - 1])} steps`;
+      const scale =
+        i === 1 ? "it never fades" : `a random walk forgets it in about ${Math.round(4 / values[i - 1])} steps`;
       figures.textContent = `λ${i} = ${values[i - 1].toFixed(4)}; ${scale}.`;
       status.say(`${name}, dimension ${i}, eigenvalue ${values[i - 1].toFixed(4)}`);
     }

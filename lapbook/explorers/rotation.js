@@ -8,7 +8,8 @@ export function turn(u, v, degrees) {
 }
 
 /** (c_i - c_j)(λ_j - λ_i) sin²θ */
-export const planeGap = (degrees, c, values) => (c[0] - c[1]) * (values[1] - values[0]) * Math.sin((degrees * Math.PI) / 180) ** 2;
+export const planeGap = (degrees, c, values) =>
+  (c[0] - c[1]) * (values[1] - values[0]) * Math.sin((degrees * Math.PI) / 180) ** 2;
 
 export default {
   render({ model, el }) {
@@ -19,18 +20,47 @@ export default {
     const box = frame(el, "Turn two eigenvectors in their plane");
     const first = heatmap(map);
     const second = heatmap(map);
-    const curves = plot({ xlabel: "angle (degrees)", ylabel: "gap", label: "Both objectives against the angle, with a marker at the chosen angle" });
+    const curves = plot({
+      xlabel: "angle (degrees)",
+      ylabel: "gap",
+      label: "Both objectives against the angle, with a marker at the chosen angle",
+    });
     const figures = h("p", { class: "lb-figures" });
     const status = announcer();
     const setPlane = bind(model, "plane", update);
     const setAngle = bind(model, "angle", update);
-    const i = slider({ label: "First vector i", min: 1, max: d - 1, value: 1, onchange: (value) => setPlane([value, Math.max(value + 1, model.get("plane")[1])]) });
-    const j = slider({ label: "Second vector j", min: 2, max: d, value: 2, onchange: (value) => setPlane([Math.min(value - 1, model.get("plane")[0]), value]) });
-    const angle = slider({ label: "Angle", min: -90, max: 90, value: 0, show: (value) => `${value}°`, onchange: setAngle });
+    const i = slider({
+      label: "First vector i",
+      min: 1,
+      max: d - 1,
+      value: 1,
+      onchange: (value) => setPlane([value, Math.max(value + 1, model.get("plane")[1])]),
+    });
+    const j = slider({
+      label: "Second vector j",
+      min: 2,
+      max: d,
+      value: 2,
+      onchange: (value) => setPlane([Math.min(value - 1, model.get("plane")[0]), value]),
+    });
+    const angle = slider({
+      label: "Angle",
+      min: -90,
+      max: 90,
+      value: 0,
+      show: (value) => `${value}°`,
+      onchange: setAngle,
+    });
     const [left, right] = [h("figcaption"), h("figcaption")];
     box.append(
       h("div", { class: "lb-row" }, i.element, j.element, angle.element),
-      h("div", { class: "lb-row" }, h("figure", {}, first.element, left), h("figure", {}, second.element, right), curves.element),
+      h(
+        "div",
+        { class: "lb-row" },
+        h("figure", {}, first.element, left),
+        h("figure", {}, second.element, right),
+        curves.element,
+      ),
       figures,
       status.element,
     );
@@ -68,7 +98,9 @@ export default {
       j.set(b);
       angle.set(theta);
       figures.textContent = `Graph drawing (orange): ${Math.abs(plain).toFixed(5)} above its minimum. With c = ${pair.join(" and ")} (blue): ${weighted.toFixed(5)}.`;
-      status.say(`Plane ${a}, ${b}, angle ${theta} degrees: graph drawing gap ${Math.abs(plain).toFixed(5)}, generalized gap ${weighted.toFixed(5)}`);
+      status.say(
+        `Plane ${a}, ${b}, angle ${theta} degrees: graph drawing gap ${Math.abs(plain).toFixed(5)}, generalized gap ${weighted.toFixed(5)}`,
+      );
     }
   },
 };
