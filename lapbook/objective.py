@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -105,6 +106,38 @@ def gap_weights(Q: np.ndarray, c: Sequence[float]) -> np.ndarray:
 def plane_gap(theta: np.ndarray | float, c: Sequence[float], values: Sequence[float]) -> np.ndarray | float:
     """The gap after turning e_i, e_j by θ in their plane: (c_i - c_j)(λ_j - λ_i) sin²θ."""
     return (c[0] - c[1]) * (values[1] - values[0]) * np.sin(theta) ** 2
+
+
+def pair_loss(f: Any, g: Any, c: Any) -> Any:
+    """Eq. (6) for any c: the mean over pairs (s, s') of Σ_i c_i (f_i(s) - f_i(s'))².
+
+    f, g of shape (batch, d) and c of shape (d,), all numpy arrays or all torch tensors. For an eigenfunction of the
+    walk with eigenvalue 1 - λ each term is 2 λ c_i E f_i².
+    """
+    return (((f - g) ** 2) @ c).mean()
+
+
+def penalty(F1: Any, F2: Any, c: Any, target: float = 1.0) -> Any:
+    """Eq. (7) and (8) for any c: Σ_jk min(c_j, c_k) (E f_j f_k - s δ_jk)², without bias.
+
+    The square is the product of two estimates from independent batches F1, F2 of shape (batch, d). `target` is s,
+    the mean square wanted of each f_i: 1 in the paper, 1/d in the code it builds on.
+    """
+    G1, G2 = F1.T @ F1 / len(F1), F2.T @ F2 / len(F2)
+    lesser = (c[:, None] + c - abs(c[:, None] - c)) / 2  # min(c_j, c_k)
+    both = G1.diagonal() + G2.diagonal()
+    return (lesser * G1 * G2).sum() - target * (c * both).sum() + target**2 * c.sum()
+
+
+def mean_square(values: np.ndarray, beta: float, target: float = 1.0) -> np.ndarray:
+    """What the penalty leaves of each dimension: E f_i² = s max(0, 1 - λ_i/(β s)), for the eigenvalues λ_i of I - P.
+
+    A dimension with λ_i ≥ β s vanishes.
+
+    >>> mean_square(np.array([0.0, 0.5, 2.0]), beta=1.0).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    return target * np.maximum(0, 1 - np.asarray(values) / (beta * target))
 
 
 def polar(U: np.ndarray) -> np.ndarray:

@@ -255,3 +255,38 @@ def test_other_bad_arguments_are_refused():
         ob.minimise(PATH, 2, start=np.ones((3, 2)))
     with pytest.raises(ValueError, match="steps must be at least 0"):
         ob.minimise(PATH, 2, steps=-1)
+
+
+def test_pair_loss_of_the_exact_walk_is_twice_the_energy():
+    """Over all transitions of P = I - L/4 with their probabilities, E (f(s) - f(s'))² = 2 λ E f²."""
+    n, rng = GRID_ROOM.n, np.random.default_rng(0)
+    U, c = rng.standard_normal((n, 3)), np.array([3.0, 2.0, 0.5])
+    s, a = np.divmod(np.arange(4 * n), 4)
+    exact = ob.pair_loss(U[s], U[GRID_ROOM.moves[s, a]], c)
+    L = laplacian(GRID_ROOM)
+    assert exact == pytest.approx(2 * ob.generalized(U, L / 4, c) / n)
+    torch = pytest.importorskip("torch")
+    f, g, w = (torch.tensor(x) for x in (U[s], U[GRID_ROOM.moves[s, a]], c))
+    assert float(ob.pair_loss(f, g, w)) == pytest.approx(exact)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 5), st.integers(0, 2**31))
+def test_penalty_is_the_papers_triple_sum(d, seed):
+    rng = np.random.default_rng(seed)
+    F1, F2 = rng.standard_normal((2, 6, d))
+    delta = np.eye(d)
+    H = np.mean([(np.outer(x, x) - delta) * (np.outer(y, y) - delta) for x in F1 for y in F2], axis=0)
+    triple = sum(H[j, k] for top in range(d) for j in range(top + 1) for k in range(top + 1))
+    assert ob.penalty(F1, F2, ob.coefficients(d)) == pytest.approx(triple)
+    torch = pytest.importorskip("torch")
+    tensors = [torch.tensor(x) for x in (F1, F2, ob.coefficients(d))]
+    assert float(ob.penalty(*tensors)) == pytest.approx(triple)
+
+
+def test_collapse_law_is_the_minimum_of_loss_and_penalty():
+    """One dimension of mean square x costs c (2 λ x + β (x - s)²)."""
+    x = np.linspace(0, 2, 200_001)
+    for value, beta, target in ((0.3, 1.0, 1.0), (0.05, 0.5, 0.1), (0.9, 0.5, 1.0)):
+        cost = 2 * value * x + beta * (x - target) ** 2
+        assert ob.mean_square(np.array([value]), beta, target)[0] == pytest.approx(x[cost.argmin()], abs=1e-5)
