@@ -14,7 +14,7 @@ def main() -> None:
     truth = lb.spectrum.eigenvectors(layout, d).vectors
     # Any rotation of the ten eigenvectors minimises the unweighted objective just as well.
     rotated = truth @ ortho_group.rvs(d, random_state=0)
-    figure, axes = plt.subplots(2, 6, figsize=(11, 4.1))
+    figure, axes = plt.subplots(2, 6, figsize=(7.4, 2.9))
     for row, vectors, label in (
         (axes[0], truth, "the eigenvectors"),
         (axes[1], rotated, "mixtures of ten"),
@@ -24,7 +24,7 @@ def main() -> None:
             if vectors is truth:
                 ax.set_title(rf"$\mathbf{{e}}_{k + 2}$")
         row[0].text(-0.12, 0.5, label, rotation=90, ha="center", va="center", transform=row[0].transAxes)
-    figure.savefig(Path(__file__).parents[1] / "book/static/hero.png", dpi=110)
+    figure.savefig(Path(__file__).parents[1] / "book/static/hero.png", dpi=160)
 
 
 if __name__ == "__main__":
