@@ -1,0 +1,66 @@
+"""The networks of appendix E.1 (Tables 2 and 3), and Fourier features for positions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from lapbook.learn import Settings
+
+ENCODERS = ("mlp", "conv", "fourier")
+CONVOLUTIONS = ((16, 4, 2, 2), (16, 4, 2, 2), (16, 4, 1, 0))  # Tab. 3: channels, kernel, stride, padding
+SMALLEST_IMAGE = 10  # pixels a side; of less, the third convolution has nothing left to look at
+
+
+class ChannelsFirst(nn.Module):
+    """Images (batch, rows, columns, channels) as convolutions want them, (batch, channels, rows, columns)."""
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        return x.movedim(-1, 1).contiguous()
+
+
+class Fourier(nn.Module):
+    """x ↦ (sin xW, cos xW) with W fixed, shape (batch, inputs) → (batch, 2·features): cures an MLP's smoothness."""
+
+    def __init__(self, inputs: int, features: int) -> None:
+        super().__init__()
+        self.register_buffer("W", torch.empty(inputs, features))
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        return torch.cat([torch.sin(x @ self.W), torch.cos(x @ self.W)], dim=1)
+
+
+def build(settings: Settings, shape: tuple[int, ...]) -> nn.Sequential:
+    """The encoder, not yet initialised, for observations of that shape; its last layer is linear with d outputs."""
+    if settings.encoder == "conv":
+        if len(shape) != 3 or min(shape[:2]) < SMALLEST_IMAGE:
+            least = f"(rows, columns, channels) with at least {SMALLEST_IMAGE} rows and columns"
+            raise ValueError(f"encoder 'conv' needs observations of shape {least}, got {shape}")
+        layers: list[nn.Module] = [ChannelsFirst()]
+        (*sides, width) = shape
+        for channels, kernel, stride, padding in CONVOLUTIONS:
+            layers += [nn.Conv2d(width, channels, kernel, stride, padding), nn.ReLU()]
+            sides, width = [(side + 2 * padding - kernel) // stride + 1 for side in sides], channels
+        return nn.Sequential(*layers, nn.Flatten(), nn.Linear(width * math.prod(sides), settings.d))
+    layers, width = [nn.Flatten()], math.prod(shape)
+    if settings.encoder == "fourier":
+        layers, width = [*layers, Fourier(width, settings.fourier_features)], 2 * settings.fourier_features
+    for _ in range(3):
+        layers, width = [*layers, nn.Linear(width, 256), nn.ReLU()], 256
+    return nn.Sequential(*layers, nn.Linear(width, settings.d))
+
+
+def initialise(encoder: nn.Sequential, settings: Settings, generator: torch.Generator) -> None:
+    """Weights and biases uniform within ±1/√(inputs), as torch has it, and frequencies W ~ N(0, σ²)."""
+    with torch.no_grad():
+        for layer in encoder:
+            if isinstance(layer, nn.Linear | nn.Conv2d):
+                bound = layer.weight[0].numel() ** -0.5
+                layer.weight.uniform_(-bound, bound, generator=generator)
+                layer.bias.uniform_(-bound, bound, generator=generator)
+            elif isinstance(layer, Fourier):
+                layer.W.normal_(0, settings.fourier_sigma, generator=generator)

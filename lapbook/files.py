@@ -1,0 +1,66 @@
+"""Tensors and what is about them in one safetensors file: written whole or not at all, and never a pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor
+
+VERSION = 1  # of the files written here
+
+
+def to_json(value: Any) -> str:
+    """Settings and the state of a random generator as JSON."""
+    return json.dumps(value, default=lambda array: array.tolist())  # some bit generators keep arrays in their state
+
+
+def digest(*arrays: np.ndarray) -> str:
+    """SHA-256 of the arrays' contents."""
+    sha = hashlib.sha256()
+    for array in arrays:
+        sha.update(np.ascontiguousarray(array))
+    return sha.hexdigest()
+
+
+def write(path: str | Path, kind: str, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+    """Write tensors and what is about them to a safetensors file, all of it or nothing."""
+    path = Path(path)
+    about = {
+        "kind": kind,
+        "version": VERSION,
+        "sha256": digest(*(tensors[name].numpy() for name in sorted(tensors))),
+        **about,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(to_bytes(tensors, {"lapbook": to_json(about)}))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read(path: str | Path, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read a file of `write`; anything else is refused."""
+    try:
+        with safe_open(path, "pt") as file:
+            about = json.loads((file.metadata() or {})["lapbook"])
+            # cloned, because in the file a tensor may lie where torch would not put it, and would compute otherwise
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+        if (about["kind"], about["version"]) != (kind, VERSION):
+            raise ValueError(f"it holds {about['kind']!r} of version {about['version']}")
+        if about["sha256"] != digest(*(tensors[name].numpy() for name in sorted(tensors))):
+            raise ValueError("its contents have changed")
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is not a {kind} of lapbook (version {VERSION}), or is damaged: {error}") from error
+    return tensors, about

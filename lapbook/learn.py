@@ -1,0 +1,299 @@
+"""Learning from samples: encoders, presets, the training loop, Representation (section 4.1, appendices C and E.1)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from lapbook.encoders import ENCODERS, build, initialise
+from lapbook.files import digest, read, to_json, write
+from lapbook.layouts import Seed
+from lapbook.metrics import sim_gt
+from lapbook.objective import coefficients, pair_loss, penalty
+from lapbook.rollouts import pairs, visited
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides a training run besides the data and the seed."""
+
+    steps: int
+    """Gradient steps."""
+    d: int = 10
+    """Dimensions of the representation."""
+    coefficients: str | tuple[float, ...] = "paper"
+    """c_1 … c_d: a kind that `objective.coefficients` knows, or d decreasing numbers."""
+    batch: int = 1024
+    """Pairs a step, and states in each of the two half-batches of the penalty."""
+    lr: float = 1e-3
+    """Adam's step size."""
+    decay: float = 0.0
+    """The last share of the steps, in [0, 1], over which lr falls linearly to 0: it quiets the noise of the batches."""
+    beta: float = 1.0
+    """Weight β of the penalty."""
+    target_scale: float = 1.0
+    """s, the mean square wanted of each f_i; a dimension with eigenvalue λ_i ≥ β s vanishes."""
+    gamma: float = 0.9
+    """Discount γ of the multi-step pairs, in [0, 1)."""
+    encoder: str = "mlp"
+    """"mlp" (3×256 ReLU), "conv" (Tab. 3, for images) or "fourier" (fixed sines and cosines, then the MLP)."""
+    fourier_sigma: float = 8.0
+    """Standard deviation of the frequencies of "fourier"."""
+    fourier_features: int = 128
+    """Number of frequencies of "fourier"; each gives a sine and a cosine."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.coefficients, str):
+            object.__setattr__(self, "coefficients", tuple(float(c) for c in self.coefficients))
+        for name in ("steps", "d", "batch", "fourier_features"):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+            object.__setattr__(self, name, int(value))
+        for name in ("lr", "beta", "target_scale", "fourier_sigma"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be positive and finite, got {getattr(self, name)}")
+        if not 0 <= self.gamma < 1:
+            raise ValueError(f"gamma must lie in [0, 1), got {self.gamma}")
+        if not 0 <= self.decay <= 1:
+            raise ValueError(f"decay must lie in [0, 1], got {self.decay}")
+        if self.encoder not in ENCODERS:
+            raise ValueError(f"encoder must be one of {', '.join(ENCODERS)}: got {self.encoder!r}")
+        # a kind is known or not whatever d is, and the d of a file may be absurdly large
+        coefficients(1 if isinstance(self.coefficients, str) else self.d, self.coefficients)
+
+
+PRESETS = {
+    "paper": Settings(steps=200_000),
+    "fast": Settings(steps=5_000, lr=2e-3, decay=0.5, target_scale=0.1),
+    "smoke": Settings(steps=50, batch=128, target_scale=0.1),
+}
+
+
+def preset(name: str, **changes: Any) -> Settings:
+    """The settings of that name, with changes: `preset("fast", d=5)`.
+
+    `"paper"` is appendix E.1 to the letter, `"fast"` gets there in seconds by a smaller target (see
+    `objective.mean_square`), and `"smoke"` only shows that everything runs.
+    """
+    if name not in PRESETS:
+        raise ValueError(f"preset must be one of {', '.join(PRESETS)}: got {name!r}")
+    return replace(PRESETS[name], **changes)
+
+
+@dataclass(frozen=True)
+class Representation:
+    """A learned f: observation ↦ R^d. Call it on observations of shape (..., *shape) to get an array (..., d)."""
+
+    encoder: nn.Sequential
+    settings: Settings
+    shape: tuple[int, ...]
+    """Shape of one observation."""
+
+    @property
+    def linear(self) -> nn.Linear:
+        """The last layer, shape (d, inputs): f is linear in it, so a rotation of f can be folded in."""
+        return self.encoder[-1]
+
+    def __call__(self, observations: np.ndarray, batch: int = 4096) -> np.ndarray:
+        """f of each observation, shape (..., d), float32."""
+        x = np.ascontiguousarray(observations, dtype=np.float32)
+        lead = x.shape[: x.ndim - len(self.shape)]
+        if x.shape != (*lead, *self.shape):
+            wanted = ", ".join(map(str, ("...", *self.shape)))
+            raise ValueError(f"observations must have shape ({wanted}), got {x.shape}")
+        flat = x.reshape(-1, *self.shape)
+        out = np.empty((len(flat), self.settings.d), dtype=np.float32)
+        with torch.no_grad():
+            for i in range(0, len(flat), batch):
+                out[i : i + batch] = self.encoder(torch.tensor(flat[i : i + batch])).numpy()
+        return out.reshape(*lead, self.settings.d)
+
+    def save(self, path: str | Path) -> None:
+        """Write a safetensors file: weights, settings, shape. It holds no code."""
+        write(
+            path, "representation", self.encoder.state_dict(), {"settings": asdict(self.settings), "shape": self.shape}
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Representation:
+        """Read what `save` wrote."""
+        tensors, about = read(path, "representation")
+        try:
+            settings, shape = Settings(**about["settings"]), tuple(map(int, about["shape"]))
+            with torch.device("meta"):  # no memory is taken before the file has shown that it holds these weights
+                encoder = build(settings, shape)
+            _restore(encoder, tensors)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise ValueError(f"{path} does not hold the weights its settings ask for, it may be damaged") from error
+        return cls(encoder, settings, shape)
+
+
+def sampled_loss(
+    encoder: nn.Module, table: Tensor, rows: Tensor, c: Tensor, beta: float, target: float, gather: bool
+) -> Tensor:
+    """Eq. (6) plus β times eq. (7) and (8), on the observations `table[rows]`.
+
+    rows of shape (4, batch) number s, s' of the pairs and the states of the two half-batches. With `gather` the
+    encoder runs once on the table, however often its rows are drawn: the same loss and gradient.
+    """
+    if gather:
+        # embedding, not indexing: on several threads only its gradient is summed in a fixed order
+        f, g, F1, F2 = nn.functional.embedding(rows, encoder(table))
+    else:
+        f, g, F1, F2 = encoder(table[rows.flatten()]).unflatten(0, rows.shape)
+    return pair_loss(f, g, c) + beta * penalty(F1, F2, c, target)
+
+
+def learn(
+    observe: Callable[[np.ndarray], np.ndarray],
+    states: np.ndarray,
+    settings: Settings,
+    rng: Seed = 0,
+    truth: np.ndarray | None = None,
+    table: bool | None = None,
+    checkpoint: str | Path | None = None,
+    every: int = 1000,
+    progress: bool = False,
+    callback: Callable[[int, Representation], None] | None = None,
+) -> Representation:
+    """Train an encoder on trajectories, by Adam on eq. (6) to (8).
+
+    `states` are state numbers, shape (episodes, length + 1), or positions, shape (episodes, length + 1, ...), and
+    `observe` turns an array of n of them into observations, shape (n, ...). State numbers that fit into a step's
+    samples are encoded once a step and gathered (`sampled_loss`); `table` True or False decides it by hand.
+
+    Every `every` steps and at the end: `callback(step, representation)` with the encoder as it is then, SimGT in the
+    progress bar if `truth` of shape (n, d) over the states 0 … n-1 is given, and a checkpoint. A run that finds its
+    own checkpoint goes on from there to the very same result. `rng` may be a generator; torch's seed is not touched.
+    """
+    if every < 1:
+        raise ValueError(f"every must be at least 1 step, got {every}")
+    rng = np.random.default_rng(rng)
+    observations, index, numbered = _observed(observe, states)
+    if len(observations) < settings.d:
+        raise ValueError(f"d must not exceed the number of distinct states, {len(observations)}: got {settings.d}")
+    everywhere = None if truth is None else _truth_observations(observe, states, numbered, truth, settings.d)
+    gather = numbered and len(observations) <= 4 * settings.batch if table is None else table
+    about = {"settings": asdict(settings), "data": digest(observations, index), "rng": rng.bit_generator.state}
+    about["table"] = bool(gather)  # another order of summation, so other last digits
+
+    with torch.random.fork_rng(devices=[]):  # torch's layers draw weights when made; these are not kept
+        encoder = build(settings, observations.shape[1:])
+    initialise(encoder, settings, torch.Generator().manual_seed(int(rng.integers(2**63))))
+    representation = Representation(encoder, settings, observations.shape[1:])
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=settings.lr, fused=True)
+    done = 0
+    if checkpoint is not None and Path(checkpoint).exists():
+        done = _resume(checkpoint, about, encoder, optimizer, rng)
+    c = torch.tensor(coefficients(settings.d, settings.coefficients), dtype=torch.float32)
+    seen = torch.from_numpy(observations)
+    shown: dict[str, str] = {}
+    with tqdm(total=settings.steps, initial=done, disable=not progress, unit="step") as bar:
+        for step in range(done + 1, settings.steps + 1):
+            halves = visited(index, 2 * settings.batch, rng).reshape(2, -1)
+            rows = torch.from_numpy(np.stack([*pairs(index, settings.batch, settings.gamma, rng), *halves]))
+            loss = sampled_loss(encoder, seen, rows, c, settings.beta, settings.target_scale, gather)
+            optimizer.zero_grad()
+            loss.backward()
+            _check_finite(loss, step, checkpoint)
+            if settings.decay:
+                left = (settings.steps - step + 1) / settings.steps
+                optimizer.param_groups[0]["lr"] = settings.lr * min(1, left / settings.decay)
+            optimizer.step()
+            bar.update()
+            if step % every and step < settings.steps:
+                continue
+            _check_finite(torch.cat([p.detach().flatten() for p in encoder.parameters()]), step, checkpoint)
+            if progress:
+                shown["loss"] = f"{loss.item():.4f}"
+                if everywhere is not None:
+                    shown["SimGT"] = f"{sim_gt(representation(everywhere), truth):.3f}"
+                bar.set_postfix(shown)
+            if callback is not None:
+                callback(step, representation)
+            if checkpoint is not None:  # after the callback, which a killed run may thus see twice but never misses
+                _save_checkpoint(checkpoint, about, step, encoder, optimizer, rng)
+    return representation
+
+
+def _observed(observe: Callable, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Observations, shape (m, ...), their row for each state, (episodes, length + 1), and if states are numbers."""
+    states = np.asarray(states)
+    if states.ndim < 2 or states.shape[0] < 1 or states.shape[1] < 2:
+        raise ValueError(f"states must have shape (episodes, length + 1, ...) with length ≥ 1, got {states.shape}")
+    numbered = states.ndim == 2 and states.dtype.kind in "iu"
+    if numbered:
+        distinct, index = np.unique(states, return_inverse=True)
+    else:
+        distinct, index = states.reshape(-1, *states.shape[2:]), np.arange(states.shape[0] * states.shape[1])
+    return _finite(observe, distinct), index.reshape(states.shape[:2]), numbered
+
+
+def _finite(observe: Callable, states: np.ndarray) -> np.ndarray:
+    observations = np.ascontiguousarray(observe(states), dtype=np.float32)
+    if observations.ndim < 2 or len(observations) != len(states):
+        raise ValueError(f"observe must give shape (n, ...) for n states: got {observations.shape} for {len(states)}")
+    bad = ~np.isfinite(observations).all(axis=tuple(range(1, observations.ndim)))
+    if bad.any():
+        raise ValueError(f"observations must be finite: that of state {states[bad.argmax()]} is not")
+    return observations
+
+
+def _truth_observations(observe: Callable, states: np.ndarray, numbered: bool, truth: np.ndarray, d: int) -> np.ndarray:
+    """Observations of the states 0 … n-1 to which the rows of truth belong, shape (n, ...)."""
+    if not numbered:
+        raise ValueError("truth needs states that are state numbers: got positions")
+    n, shape = int(np.max(states)) + 1, np.shape(truth)
+    if len(shape) != 2 or shape[0] < n or shape[1] != d:
+        raise ValueError(f"truth must have shape (n, {d}) with a row for each state, n ≥ {n}: got {shape}")
+    return _finite(observe, np.arange(shape[0]))
+
+
+def _check_finite(tensor: Tensor, step: int, checkpoint: str | Path | None) -> None:
+    if not tensor.isfinite().all():
+        kept = f"; the last good checkpoint is {checkpoint}" if checkpoint and Path(checkpoint).exists() else ""
+        what = "loss" if tensor.ndim == 0 else "weights"
+        raise FloatingPointError(f"{what} must stay finite, but did not at step {step}: try a smaller lr{kept}")
+
+
+def _save_checkpoint(path, about, step, encoder, optimizer, rng) -> None:
+    tensors = {f"encoder.{name}": tensor for name, tensor in encoder.state_dict().items()}
+    for i, state in optimizer.state_dict()["state"].items():
+        tensors |= {f"adam.{i}.{name}": tensor for name, tensor in state.items()}
+    write(path, "checkpoint", tensors, {**about, "step": step, "now": rng.bit_generator.state})
+
+
+def _resume(path, about, encoder, optimizer, rng) -> int:
+    """Bring everything to where the checkpoint was written; returns its step."""
+    tensors, found = read(path, "checkpoint")
+    wanted = json.loads(to_json(about))  # as it comes back from a file: tuples are lists
+    for part, value in wanted.items():
+        if found.get(part) != value:
+            keys = [k for k in value if (found.get(part) or {}).get(k) != value[k]] if part == "settings" else [part]
+            raise ValueError(f"checkpoint {path} is of a run with other {', '.join(keys)}: remove it or choose another")
+    try:
+        _restore(encoder, {k.removeprefix("encoder."): v for k, v in tensors.items() if k.startswith("encoder.")})
+        names = ("step", "exp_avg", "exp_avg_sq")
+        state = {i: {k: tensors[f"adam.{i}.{k}"] for k in names} for i, _ in enumerate(encoder.parameters())}
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+        rng.bit_generator.state = found["now"]
+        return int(found["step"])
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"checkpoint {path} is incomplete, it may be damaged: delete it to begin anew") from error
+
+
+def _restore(encoder: nn.Module, tensors: dict[str, Tensor]) -> None:
+    if any(tensor.dtype != torch.float32 for tensor in tensors.values()):
+        raise ValueError("weights must be float32")
+    on_meta = next(encoder.parameters()).is_meta
+    encoder.load_state_dict(tensors, assign=on_meta)  # the optimiser knows the tensors of an encoder in memory
