@@ -72,8 +72,8 @@ class Settings:
         coefficients(1 if isinstance(self.coefficients, str) else self.d, self.coefficients)
 
 
-# "fast" was picked among seven settings by SimGT against the truth on GridRoom, data seeds 0 and 2, one run each, so these
-# two seeds flatter it: judge it on others. It is not for small maps, where eigenvalues exceed β s = 0.1 and vanish.
+# "fast" was picked among seven settings by SimGT against the truth on GridRoom, data seeds 0 and 2, one run each, so
+# these two seeds flatter it: judge it on others. It is not for small maps: a dimension with λ ≥ β s = 0.1 vanishes.
 PRESETS = {
     "paper": Settings(steps=200_000),
     "fast": Settings(steps=5_000, lr=2e-3, decay=0.5, target_scale=0.1),
