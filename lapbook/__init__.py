@@ -11,10 +11,16 @@ from lapbook import envs
 
 __version__ = "0.1.0"
 
-_MODULES = {"explorers", "layouts", "metrics", "objective", "paper", "plots", "rollouts", "spectrum", "walls"}
+_MODULES = {
+    "explorers", "layouts", "metrics", "objective", "paper", "plots", "rayleigh", "results", "rollouts", "spectrum",
+    "training", "walls",
+}  # fmt: skip
 _NAMES = {
     "Layout": "layouts",
+    "Representation": "training",
     "collect": "rollouts",
+    "learn": "training",
+    "ritz": "rayleigh",
     "sim_gt": "metrics",
     "sim_run": "metrics",
     "span_distance": "metrics",

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 if TYPE_CHECKING:
-    from lapbook.learn import Settings
+    from lapbook.training import Settings
 
-ENCODERS = ("mlp", "conv", "fourier")
+ENCODERS = ("auto", "mlp", "conv", "fourier")
 CONVOLUTIONS = ((16, 4, 2, 2), (16, 4, 2, 2), (16, 4, 1, 0))  # Tab. 3: channels, kernel, stride, padding
 SMALLEST_IMAGE = 10  # pixels a side; of less, the third convolution has nothing left to look at
 
@@ -36,7 +36,8 @@ class Fourier(nn.Module):
 
 def build(settings: Settings, shape: tuple[int, ...]) -> nn.Sequential:
     """The encoder, not yet initialised, for observations of that shape; its last layer is linear with d outputs."""
-    if settings.encoder == "conv":
+    kind = settings.encoder if settings.encoder != "auto" else "conv" if len(shape) == 3 else "mlp"
+    if kind == "conv":
         if len(shape) != 3 or min(shape[:2]) < SMALLEST_IMAGE:
             least = f"(rows, columns, channels) with at least {SMALLEST_IMAGE} rows and columns"
             raise ValueError(f"encoder 'conv' needs observations of shape {least}, got {shape}")
@@ -47,7 +48,7 @@ def build(settings: Settings, shape: tuple[int, ...]) -> nn.Sequential:
             sides, width = [(side + 2 * padding - kernel) // stride + 1 for side in sides], channels
         return nn.Sequential(*layers, nn.Flatten(), nn.Linear(width * math.prod(sides), settings.d))
     layers, width = [nn.Flatten()], math.prod(shape)
-    if settings.encoder == "fourier":
+    if kind == "fourier":
         layers, width = [*layers, Fourier(width, settings.fourier_features)], 2 * settings.fourier_features
     for _ in range(3):
         layers, width = [*layers, nn.Linear(width, 256), nn.ReLU()], 256

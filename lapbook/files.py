@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
+
+from lapbook.results import replace_file
 
 VERSION = 1  # of the files written here
 
@@ -38,16 +39,7 @@ def write(path: str | Path, kind: str, tensors: dict[str, Tensor], about: dict[s
         "sha256": digest(*(tensors[name].numpy() for name in sorted(tensors))),
         **about,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(to_bytes(tensors, {"lapbook": to_json(about)}))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    replace_file(path, to_bytes(tensors, {"lapbook": to_json(about)}))
 
 
 def read(path: str | Path, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -1,6 +1,9 @@
-"""Trajectories of a uniformly random policy (appendix E.1 of the paper)."""
+"""Trajectories of a uniformly random policy, and the pairs of states drawn from them (appendix E.1 of the paper)."""
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 import gymnasium
 import numpy as np
@@ -8,40 +11,133 @@ import numpy as np
 from lapbook.layouts import Seed
 
 
-def collect(envs: gymnasium.vector.VectorEnv, length: int, rng: Seed = 0) -> np.ndarray:
-    """One episode of `length` random steps in each of the environments, from random starts.
+@dataclass(frozen=True)
+class Data:
+    """Episodes of a random walk: the distinct observations, and which of them was seen when."""
 
-    Returns the states visited, shape (num_envs, length + 1, ...): what the environment calls `info["state"]`, or
-    the observation where it names none.
+    observations: np.ndarray
+    """Each distinct observation once, shape (m, ...)."""
+    index: np.ndarray
+    """Row of `observations` at each time, shape (episodes, length + 1); past the end of an episode its last one."""
+    lengths: np.ndarray
+    """Transitions in each episode, shape (episodes,); at most length."""
+    states: np.ndarray | None = None
+    """What the environment calls `info["state"]` where that observation is seen, shape (m, ...); None if it does not.
+    Where states are numbers the rows are in their order."""
+
+    def __post_init__(self) -> None:
+        shape, m = self.index.shape, len(self.observations)
+        if len(shape) != 2 or shape[0] < 1 or shape[1] < 2:
+            raise ValueError(f"index must have shape (episodes, length + 1) with length ≥ 1, got {shape}")
+        if self.index.min() < 0 or self.index.max() >= m:
+            raise ValueError(f"index must lie in 0 … {m - 1}, the rows of observations, got {self.index.max()}")
+        if self.lengths.shape != shape[:1] or self.lengths.min() < 1 or self.lengths.max() >= shape[1]:
+            raise ValueError(f"lengths must hold a number from 1 to {shape[1] - 1} for each of {shape[0]} episodes")
+
+    @property
+    def transitions(self) -> int:
+        """Number of transitions."""
+        return int(self.lengths.sum())
+
+    @property
+    def rho(self) -> np.ndarray:
+        """ρ, the share of each observation in what `visited` draws, shape (m,)."""
+        inside = np.arange(self.index.shape[1]) <= self.lengths[:, None]
+        weights = inside / (self.lengths[:, None] + 1) / len(self.index)
+        return np.bincount(self.index.ravel(), weights.ravel(), minlength=len(self.observations))
+
+
+def collect(env: gymnasium.Env | str, transitions: int = 100_000, length: int = 50, rng: Seed = 0) -> Data:
+    """Episodes of `length` random steps until there are `transitions`, each from a fresh start of the environment.
+
+    Any Gymnasium environment, or its id; one that registers a vector version (those of this package do) is run in
+    one batch. An episode that the environment ends is as long as it is.
     """
-    if not isinstance(envs, gymnasium.vector.VectorEnv):
-        raise ValueError(f"envs must be a vector environment, made by gymnasium.make_vec: got {type(envs).__name__}")
-    if length < 1:
-        raise ValueError(f"length must be at least 1 step, got {length}")
+    if isinstance(env, str):
+        env = gymnasium.make(env)
+    if not isinstance(env, gymnasium.Env):
+        raise ValueError(f"env must be an environment made by gymnasium.make, or its id: got {type(env).__name__}")
+    for name, value in (("transitions", transitions), ("length", length)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
     rng = np.random.default_rng(rng)
+    table = _Table()
+    if env.spec is not None and env.spec.vector_entry_point is not None:
+        rows, lengths = _batch(env, math.ceil(transitions / length), length, rng, table)
+    else:
+        rows, lengths = _one_by_one(env, transitions, length, rng, table)
+    observations, states, order = table.sorted()
+    return Data(observations, order[rows], lengths, states)
+
+
+def _batch(env, episodes, length, rng, table) -> tuple[np.ndarray, np.ndarray]:
+    envs = gymnasium.make_vec(env.spec, num_envs=episodes, vectorization_mode="vector_entry_point")
     envs.action_space.seed(int(rng.integers(2**31)))
     observation, info = envs.reset(seed=int(rng.integers(2**31)))
-    visited = [info.get("state", observation)]
+    rows = [[table.row(*seen) for seen in zip(observation, info["state"], strict=True)]]
     for step in range(1, length + 1):
         observation, _, terminated, truncated, info = envs.step(envs.action_space.sample())
         if (terminated | truncated).any():
             raise ValueError(f"length must not exceed the episodes: one of them ended after {step} of {length} steps")
-        visited.append(info.get("state", observation))
-    return np.stack(visited, axis=1)
+        rows.append([table.row(*seen) for seen in zip(observation, info["state"], strict=True)])
+    envs.close()
+    return np.array(rows).T, np.full(episodes, length)
 
 
-def pairs(states: np.ndarray, size: int, gamma: float = 0.9, rng: Seed = 0) -> tuple[np.ndarray, np.ndarray]:
-    """`size` discounted multi-step transitions (s, s') from trajectories of shape (episodes, length + 1, ...).
+def _one_by_one(env, transitions, length, rng, table) -> tuple[np.ndarray, np.ndarray]:
+    env.action_space.seed(int(rng.integers(2**31)))
+    rows, lengths = [], []
+    seed = int(rng.integers(2**31))  # of the first reset only: the next ones continue its stream
+    while sum(lengths) < transitions:
+        observation, info = env.reset(seed=seed)
+        seed, episode, ended = None, [table.row(observation, info.get("state"))], False
+        while len(episode) <= length and not ended:
+            observation, _, terminated, truncated, info = env.step(env.action_space.sample())
+            episode.append(table.row(observation, info.get("state")))
+            ended = terminated or truncated
+        lengths.append(len(episode) - 1)
+        rows.append(episode + [episode[-1]] * (length - lengths[-1]))
+    return np.array(rows), np.array(lengths)
+
+
+class _Table:
+    """Distinct observations in the order in which they were first seen."""
+
+    def __init__(self) -> None:
+        self.rows: dict[bytes, int] = {}
+        self.observations: list[np.ndarray] = []
+        self.states: list = []
+
+    def row(self, observation, state=None) -> int:
+        observation = np.asarray(observation)
+        row = self.rows.setdefault(observation.tobytes(), len(self.observations))
+        if row == len(self.observations):
+            self.observations.append(observation.copy())
+            self.states.append(state)
+        return row
+
+    def sorted(self) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+        """Observations, states, and the new row of each old one."""
+        observations = np.stack(self.observations)
+        if any(state is None for state in self.states):
+            return observations, None, np.arange(len(observations))
+        states = np.array(self.states)
+        numbered = states.ndim == 1 and states.dtype.kind in "iu"
+        order = np.argsort(states, kind="stable") if numbered else np.arange(len(states))
+        return observations[order], states[order], np.argsort(order)
+
+
+def pairs(data: Data, size: int, gamma: float = 0.9, rng: Seed = 0) -> tuple[np.ndarray, np.ndarray]:
+    """`size` discounted multi-step transitions (s, s'), as two arrays of rows of `data.observations`.
 
     Episode and time t are uniform; s' comes 1 + i steps later, where i has the law p(i) = (1-γ)γ^i / (1-γ^n), a
     geometric one cut off at the n steps that are left. γ = 0 gives single steps.
     """
-    if not 0 <= gamma < 1:
-        raise ValueError(f"gamma must lie in [0, 1), got {gamma}")
+    _check_gamma(gamma)
     rng = np.random.default_rng(rng)
-    episode = rng.integers(len(states), size=size)
-    t = rng.integers(states.shape[1] - 1, size=size)
-    left = states.shape[1] - 1 - t
+    episode = rng.integers(len(data.index), size=size)
+    t = rng.integers(data.lengths[episode])
+    left = data.lengths[episode] - t
     u = rng.random(size)
     if gamma > 0:
         # The inverse of the distribution function 1 - γ^(i+1) over 1 - γ^n; rounding must not lead past the end.
@@ -49,10 +145,35 @@ def pairs(states: np.ndarray, size: int, gamma: float = 0.9, rng: Seed = 0) -> t
         lag = 1 + np.minimum(later, left - 1)
     else:
         lag = np.ones(size, dtype=int)
-    return states[episode, t], states[episode, t + lag]
+    return data.index[episode, t], data.index[episode, t + lag]
 
 
-def visited(states: np.ndarray, size: int, rng: Seed = 0) -> np.ndarray:
-    """`size` states drawn from ρ, the distribution of states in the data, shape (size, ...)."""
+def visited(data: Data, size: int, rng: Seed = 0) -> np.ndarray:
+    """`size` rows of `data.observations` drawn from ρ, the distribution of states in the data."""
     rng = np.random.default_rng(rng)
-    return states[rng.integers(len(states), size=size), rng.integers(states.shape[1], size=size)]
+    episode = rng.integers(len(data.index), size=size)
+    return data.index[episode, rng.integers(data.lengths[episode] + 1)]
+
+
+def lag_law(left: int, gamma: float = 0.9) -> np.ndarray:
+    """p(i) = (1-γ)γ^i / (1-γ^n), the law of `pairs` for i = 0 … n-1 where n = `left` steps are left, shape (n,)."""
+    _check_gamma(gamma)
+    weights = float(gamma) ** np.arange(left)  # 0⁰ = 1: without discount the lag is 1
+    return weights / weights.sum()
+
+
+def pair_probabilities(data: Data, gamma: float = 0.9) -> np.ndarray:
+    """The exact law of `pairs`: entry (s, s') is the probability of that pair of rows, shape (m, m)."""
+    m, total = len(data.observations), np.zeros(len(data.observations) ** 2)
+    for length in np.unique(data.lengths):
+        index = data.index[data.lengths == length]
+        for t in range(length):
+            weights = lag_law(length - t, gamma) / (length * len(data.index))
+            pair = index[:, [t]] * m + index[:, t + 1 : length + 1]
+            total += np.bincount(pair.ravel(), np.tile(weights, len(index)), minlength=m * m)
+    return total.reshape(m, m)
+
+
+def _check_gamma(gamma: float) -> None:
+    if not 0 <= gamma < 1:
+        raise ValueError(f"gamma must lie in [0, 1), got {gamma}")

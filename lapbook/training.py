@@ -19,7 +19,7 @@ from lapbook.files import digest, read, to_json, write
 from lapbook.layouts import Seed
 from lapbook.metrics import sim_gt
 from lapbook.objective import coefficients, pair_loss, penalty
-from lapbook.rollouts import pairs, visited
+from lapbook.rollouts import Data, pairs, visited
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,9 @@ class Settings:
     """s, the mean square wanted of each f_i; a dimension with eigenvalue λ_i ≥ β s vanishes."""
     gamma: float = 0.9
     """Discount γ of the multi-step pairs, in [0, 1)."""
-    encoder: str = "mlp"
-    """"mlp" (3×256 ReLU), "conv" (Tab. 3, for images) or "fourier" (fixed sines and cosines, then the MLP)."""
+    encoder: str = "auto"
+    """"mlp" (3×256 ReLU), "conv" (Tab. 3), "fourier" (fixed sines and cosines, then the MLP), or "auto", which takes
+    "conv" for images, observations of shape (rows, columns, channels), and "mlp" for all others."""
     fourier_sigma: float = 8.0
     """Standard deviation of the frequencies of "fourier"."""
     fourier_features: int = 128
@@ -157,37 +158,39 @@ def sampled_loss(
 
 
 def learn(
-    observe: Callable[[np.ndarray], np.ndarray],
-    states: np.ndarray,
-    settings: Settings,
+    data: Data,
+    settings: Settings | str = "fast",
     rng: Seed = 0,
     truth: np.ndarray | None = None,
-    table: bool | None = None,
+    gather: bool | None = None,
     checkpoint: str | Path | None = None,
     every: int = 1000,
     progress: bool = False,
-    callback: Callable[[int, Representation], None] | None = None,
+    callback: Callable[[int, Representation], bool | None] | None = None,
+    **changes: Any,
 ) -> Representation:
-    """Train an encoder on trajectories, by Adam on eq. (6) to (8).
+    """Train an encoder on trajectories, by Adam on eq. (6) to (8): `learn(data, "fast", d=5)`.
 
-    `states` are state numbers, shape (episodes, length + 1), or positions, shape (episodes, length + 1, ...), and
-    `observe` turns an array of n of them into observations, shape (n, ...). State numbers that fit into a step's
-    samples are encoded once a step and gathered (`sampled_loss`); `table` True or False decides it by hand.
+    `settings` may be the name of a preset, and `changes` replace some of its fields. Data in which few distinct
+    observations recur have each encoded once a step and gathered (`sampled_loss`); `gather` decides it by hand.
 
     Every `every` steps and at the end: `callback(step, representation)` with the encoder as it is then, SimGT in the
-    progress bar if `truth` of shape (n, d) over the states 0 … n-1 is given, and a checkpoint. A run that finds its
-    own checkpoint goes on from there to the very same result. `rng` may be a generator; torch's seed is not touched.
+    progress bar if `truth` of shape (m, d) over the rows of `data.observations` is given, and a checkpoint. A run
+    that finds its own checkpoint goes on from there to the very same result. Training ends where the callback
+    returns True. `rng` may be a generator; torch's seed is not touched.
     """
     if every < 1:
         raise ValueError(f"every must be at least 1 step, got {every}")
+    settings = preset(settings, **changes) if isinstance(settings, str) else replace(settings, **changes)
     rng = np.random.default_rng(rng)
-    observations, index, numbered = _observed(observe, states)
+    observations = _finite(data.observations)
     if len(observations) < settings.d:
         raise ValueError(f"d must not exceed the number of distinct states, {len(observations)}: got {settings.d}")
-    everywhere = None if truth is None else _truth_observations(observe, states, numbered, truth, settings.d)
-    gather = numbered and len(observations) <= 4 * settings.batch if table is None else table
-    about = {"settings": asdict(settings), "data": digest(observations, index), "rng": rng.bit_generator.state}
-    about["table"] = bool(gather)  # another order of summation, so other last digits
+    if truth is not None and np.shape(truth) != (len(observations), settings.d):
+        raise ValueError(f"truth must have shape {(len(observations), settings.d)}, got {np.shape(truth)}")
+    gather = len(observations) <= 4 * settings.batch if gather is None else gather
+    about = {"settings": asdict(settings), "data": digest(observations, data.index, data.lengths)}
+    about |= {"rng": rng.bit_generator.state, "gather": bool(gather)}  # gathering sums in another order
 
     with torch.random.fork_rng(devices=[]):  # torch's layers draw weights when made; these are not kept
         encoder = build(settings, observations.shape[1:])
@@ -198,13 +201,13 @@ def learn(
     if checkpoint is not None and Path(checkpoint).exists():
         done = _resume(checkpoint, about, encoder, optimizer, rng)
     c = torch.tensor(coefficients(settings.d, settings.coefficients), dtype=torch.float32)
-    seen = torch.from_numpy(observations)
+    table = torch.from_numpy(observations)
     shown: dict[str, str] = {}
     with tqdm(total=settings.steps, initial=done, disable=not progress, unit="step") as bar:
         for step in range(done + 1, settings.steps + 1):
-            halves = visited(index, 2 * settings.batch, rng).reshape(2, -1)
-            rows = torch.from_numpy(np.stack([*pairs(index, settings.batch, settings.gamma, rng), *halves]))
-            loss = sampled_loss(encoder, seen, rows, c, settings.beta, settings.target_scale, gather)
+            halves = visited(data, 2 * settings.batch, rng).reshape(2, -1)
+            rows = torch.from_numpy(np.stack([*pairs(data, settings.batch, settings.gamma, rng), *halves]))
+            loss = sampled_loss(encoder, table, rows, c, settings.beta, settings.target_scale, gather)
             optimizer.zero_grad()
             loss.backward()
             _check_finite(loss, step, checkpoint)
@@ -218,47 +221,24 @@ def learn(
             _check_finite(torch.cat([p.detach().flatten() for p in encoder.parameters()]), step, checkpoint)
             if progress:
                 shown["loss"] = f"{loss.item():.4f}"
-                if everywhere is not None:
-                    shown["SimGT"] = f"{sim_gt(representation(everywhere), truth):.3f}"
+                if truth is not None:
+                    shown["SimGT"] = f"{sim_gt(representation(observations), truth):.3f}"
                 bar.set_postfix(shown)
-            if callback is not None:
-                callback(step, representation)
+            ended = callback is not None and callback(step, representation)
             if checkpoint is not None:  # after the callback, which a killed run may thus see twice but never misses
                 _save_checkpoint(checkpoint, about, step, encoder, optimizer, rng)
+            if ended:
+                break
     return representation
 
 
-def _observed(observe: Callable, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Observations, shape (m, ...), their row for each state, (episodes, length + 1), and if states are numbers."""
-    states = np.asarray(states)
-    if states.ndim < 2 or states.shape[0] < 1 or states.shape[1] < 2:
-        raise ValueError(f"states must have shape (episodes, length + 1, ...) with length ≥ 1, got {states.shape}")
-    numbered = states.ndim == 2 and states.dtype.kind in "iu"
-    if numbered:
-        distinct, index = np.unique(states, return_inverse=True)
-    else:
-        distinct, index = states.reshape(-1, *states.shape[2:]), np.arange(states.shape[0] * states.shape[1])
-    return _finite(observe, distinct), index.reshape(states.shape[:2]), numbered
-
-
-def _finite(observe: Callable, states: np.ndarray) -> np.ndarray:
-    observations = np.ascontiguousarray(observe(states), dtype=np.float32)
-    if observations.ndim < 2 or len(observations) != len(states):
-        raise ValueError(f"observe must give shape (n, ...) for n states: got {observations.shape} for {len(states)}")
+def _finite(observations: np.ndarray) -> np.ndarray:
+    observations = np.ascontiguousarray(observations, dtype=np.float32)
+    observations = observations.reshape(len(observations), -1) if observations.ndim == 1 else observations
     bad = ~np.isfinite(observations).all(axis=tuple(range(1, observations.ndim)))
     if bad.any():
-        raise ValueError(f"observations must be finite: that of state {states[bad.argmax()]} is not")
+        raise ValueError(f"observations must be finite: row {bad.argmax()} is not")
     return observations
-
-
-def _truth_observations(observe: Callable, states: np.ndarray, numbered: bool, truth: np.ndarray, d: int) -> np.ndarray:
-    """Observations of the states 0 … n-1 to which the rows of truth belong, shape (n, ...)."""
-    if not numbered:
-        raise ValueError("truth needs states that are state numbers: got positions")
-    n, shape = int(np.max(states)) + 1, np.shape(truth)
-    if len(shape) != 2 or shape[0] < n or shape[1] != d:
-        raise ValueError(f"truth must have shape (n, {d}) with a row for each state, n ≥ {n}: got {shape}")
-    return _finite(observe, np.arange(shape[0]))
 
 
 def _check_finite(tensor: Tensor, step: int, checkpoint: str | Path | None) -> None:

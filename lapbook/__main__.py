@@ -1,0 +1,43 @@
+"""`python -m lapbook`: the commands behind the book's stored results."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from lapbook.reproduce import EXPERIMENTS, reproduce
+from lapbook.results import folder
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse and run; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m lapbook", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    help_text = "run an experiment of the paper; what has a record is skipped, what was interrupted goes on"
+    command = commands.add_parser("reproduce", help=help_text, description=help_text)
+    command.add_argument("experiment", choices=EXPERIMENTS)
+    command.add_argument("--jobs", type=int, default=1, help="settings to run side by side, one thread each")
+    command.add_argument("--only", default="*", help="settings whose name matches, e.g. 'GridRoom-xy-ggd-*'")
+    command.add_argument("--where", type=Path, default=folder(), help="folder of the records (default: the book's)")
+    command.add_argument("--scratch", type=Path, default=Path(".lapbook"), help="folder for checkpoints")
+    command.add_argument("--list", action="store_true", help="name the settings and whether they have a record")
+    given = parser.parse_args(arguments)
+    if given.list:
+        from lapbook.results import matching, name
+
+        for setting in matching(EXPERIMENTS[given.experiment].settings, given.only):
+            there = (given.where / given.experiment / f"{name(setting)}.json").exists()
+            print("done" if there else "open", name(setting))
+        return 0
+    try:
+        files = reproduce(given.experiment, given.where, given.scratch, given.jobs, given.only)
+    except (ValueError, RuntimeError) as error:
+        print(f"lapbook: {error}", file=sys.stderr)
+        return 1
+    print(f"{len(files)} new records in {given.where / given.experiment}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

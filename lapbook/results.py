@@ -1,0 +1,120 @@
+"""Records of experiments: one small JSON file each, large arrays beside it, and how chapters read them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from fnmatch import fnmatch
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Record = dict[str, Any]
+PARTS = ("experiment", "setting", "metrics", "budget", "provenance")
+
+
+def folder() -> Path:
+    """Where the book's own records are: in the repository, or in the installed package."""
+    here = Path(__file__).parent
+    shipped = here / "_results"
+    return shipped if shipped.exists() else here.parent / "book" / "results"
+
+
+def name(setting: dict[str, Any]) -> str:
+    """The file name of a setting, without its ending: its values, joined."""
+    return "-".join(str(value) for value in setting.values())
+
+
+def save(record: Record, arrays: dict[str, np.ndarray] | None = None, where: Path | str | None = None) -> Path:
+    """Write a record and its arrays, whole or not at all; the record comes last, so its arrays are always there."""
+    missing = [part for part in PARTS if part not in record]
+    if missing:
+        raise ValueError(f"record must have {', '.join(PARTS)}: {', '.join(missing)} missing")
+    path = Path(where or folder()) / record["experiment"] / f"{name(record['setting'])}.json"
+    if arrays:
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)
+        replace_file(path.with_suffix(".npz"), buffer.getvalue())
+    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
+    text = re.sub(r"\[[^][{}]*\]", lambda flat: " ".join(flat.group().split()), text)  # a list of numbers on one line
+    replace_file(path, (text + "\n").encode())
+    return path
+
+
+def read(experiment: str, where: Path | str | None = None, **setting: Any) -> list[Record]:
+    """The records of an experiment whose settings have these values: `read("table1", env="GridRoom", obs="xy")`."""
+    path = Path(where or folder()) / experiment
+    records = []
+    for file in sorted(path.glob("*.json")):
+        try:
+            record = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{file} is not a record, it may be damaged: delete it and reproduce it") from error
+        if all(record["setting"].get(key) == value for key, value in setting.items()):
+            records.append({**record, "file": str(file)})
+    if not records:
+        known = sorted(p.name for p in path.parent.glob("*") if p.is_dir())
+        asked = ", ".join(f"{k}={v}" for k, v in setting.items())
+        raise ValueError(f"experiment must have records{' with ' + asked if asked else ''}: {experiment} has none, "
+                         f"there are {', '.join(known) or 'none at all'}")  # fmt: skip
+    return records
+
+
+def arrays(record: Record) -> dict[str, np.ndarray]:
+    """The arrays beside a record that `read` gave."""
+    with np.load(Path(record["file"]).with_suffix(".npz"), allow_pickle=False) as file:
+        return {key: file[key] for key in file.files}
+
+
+def metric(records: Iterable[Record], key: str) -> np.ndarray:
+    """That metric of each record, stacked."""
+    return np.array([record["metrics"][key] for record in records])
+
+
+def matching(settings: Iterable[dict[str, Any]], only: str) -> list[dict[str, Any]]:
+    """The settings whose names match a pattern such as `GridRoom-*-paper-*`."""
+    return [setting for setting in settings if fnmatch(name(setting), only)]
+
+
+def provenance(command: str) -> dict[str, Any]:
+    """Command, commit, versions and date of what is run now."""
+    packages = ("lapbook", "numpy", "scipy", "torch", "gymnasium")
+    return {
+        "command": command,
+        "commit": _commit(),
+        "versions": {"python": platform.python_version(), **{package: version(package) for package in packages}},
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def _commit() -> str | None:
+    """Commit of the code that runs, with a + if it was changed since; None where it does not run from a repository."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True)
+        changed = subprocess.run([*git, "status", "--porcelain", "."], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return commit.stdout.strip() + ("+" if changed.stdout else "")
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
