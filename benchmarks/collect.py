@@ -20,11 +20,11 @@ def loop(env: gym.Env, steps: int) -> float:
     return steps / (time.perf_counter() - start)
 
 
-def batch(envs: gym.vector.VectorEnv, length: int) -> float:
+def batch(env: gym.Env, transitions: int, length: int) -> float:
     """Transitions per second of `collect`."""
     start = time.perf_counter()
-    lb.collect(envs, length, rng=0)
-    return envs.num_envs * length / (time.perf_counter() - start)
+    lb.collect(env, transitions, length, rng=0)
+    return transitions / (time.perf_counter() - start)
 
 
 def main() -> None:
@@ -32,17 +32,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--point-transitions", type=float, default=1e6)
     arguments = parser.parse_args()
-    balls = int(arguments.point_transitions / 500)
-    sizes = {"GridRoom": (2000, 50), "GridMaze": (2000, 50), "PointRoom": (balls, 500), "PointMaze": (balls, 500)}
+    point = (int(arguments.point_transitions), 500)
+    sizes = {"GridRoom": (100_000, 50), "GridMaze": (100_000, 50), "PointRoom": point, "PointMaze": point}
     print(f"{'environment':<12} {'loop /s':>10} {'batch /s':>12} {'ratio':>7} {'transitions':>12} {'seconds':>8}")
-    for name, (number, length) in sizes.items():
+    for name, (total, length) in sizes.items():
         env = gym.make(f"lapbook/{name}-v0")
-        envs = gym.make_vec(f"lapbook/{name}-v0", num_envs=number)
-        slow, fast = loop(env, 5000), batch(envs, length)
-        total = number * length
+        slow, fast = loop(env, 5000), batch(env, total, length)
         print(f"{name:<12} {slow:>10,.0f} {fast:>12,.0f} {fast / slow:>7.0f} {total:>12,} {total / fast:>8.2f}")
         env.close()
-        envs.close()
 
 
 if __name__ == "__main__":

@@ -47,16 +47,16 @@ def empirical(data: Data, gamma: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
     return M - W, M
 
 
-def ceiling(data: Data, d: int, gamma: float = 0.9) -> np.ndarray:
-    """The first d eigenvectors of the walk as the data show it, shape (m, d): the best that can be learned from them.
+def data_spectrum(data: Data, d: int, gamma: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues, shape (d,), and eigenvectors, shape (m, d), of the walk as the data show it.
 
-    A minimiser of the weighted objective over all functions of the state; how far it is from the truth is the
-    noise of the data, not a fault of the learning.
+    These are the minimiser of the weighted objective over all functions of the state, so no learner that minimises
+    it on these data can be expected to come closer to the truth: their SimGT is the data's ceiling.
     """
     G, M = empirical(data, gamma)
     if not 1 <= d <= len(G):
         raise ValueError(f"d must be between 1 and {len(G)}, the number of distinct states: got {d}")
-    return scipy.linalg.eigh(G, M, subset_by_index=(0, d - 1))[1]
+    return scipy.linalg.eigh(G, M, subset_by_index=(0, d - 1))
 
 
 def ritz(

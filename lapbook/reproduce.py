@@ -1,4 +1,4 @@
-"""The paper's experiments: settings, and what turns one setting into one record. `python -m lapbook reproduce --help`."""
+"""The paper's experiments: settings, and what turns one setting into one record (`python -m lapbook reproduce`)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def table1_run(setting: Setting, scratch: Path, report: Report) -> tuple[dict, d
         rep, _ = lb.ritz(rep, data)
     vectors = rep(data.observations)
     log.seconds += time.perf_counter() - start
-    best, single = (lb.rayleigh.ceiling(data, d, gamma) for gamma in (training.gamma, 0.0))
+    best, single = (lb.rayleigh.data_spectrum(data, d, gamma)[1] for gamma in (training.gamma, 0.0))
     metrics = {
         "sim_gt": round(lb.sim_gt(vectors, truth), 4),
         "sim_gt_per_dim": lb.metrics.sim_gt_per_dim(vectors, truth).round(4).tolist(),

@@ -50,8 +50,8 @@ class Data:
 def collect(env: gymnasium.Env | str, transitions: int = 100_000, length: int = 50, rng: Seed = 0) -> Data:
     """Episodes of `length` random steps until there are `transitions`, each from a fresh start of the environment.
 
-    Any Gymnasium environment, or its id; one that registers a vector version (those of this package do) is run in
-    one batch. An episode that the environment ends is as long as it is.
+    Any Gymnasium environment, or its id. Those of this package, whose episodes have no end of their own, are run in
+    one batch. Elsewhere an episode that the environment ends is as long as it is.
     """
     if isinstance(env, str):
         env = gymnasium.make(env)
@@ -62,7 +62,7 @@ def collect(env: gymnasium.Env | str, transitions: int = 100_000, length: int = 
             raise ValueError(f"{name} must be at least 1, got {value}")
     rng = np.random.default_rng(rng)
     table = _Table()
-    if env.spec is not None and env.spec.vector_entry_point is not None:
+    if env.spec is not None and env.spec.namespace == "lapbook":
         rows, lengths = _batch(env, math.ceil(transitions / length), length, rng, table)
     else:
         rows, lengths = _one_by_one(env, transitions, length, rng, table)
@@ -74,12 +74,10 @@ def _batch(env, episodes, length, rng, table) -> tuple[np.ndarray, np.ndarray]:
     envs = gymnasium.make_vec(env.spec, num_envs=episodes, vectorization_mode="vector_entry_point")
     envs.action_space.seed(int(rng.integers(2**31)))
     observation, info = envs.reset(seed=int(rng.integers(2**31)))
-    rows = [[table.row(*seen) for seen in zip(observation, info["state"], strict=True)]]
-    for step in range(1, length + 1):
-        observation, _, terminated, truncated, info = envs.step(envs.action_space.sample())
-        if (terminated | truncated).any():
-            raise ValueError(f"length must not exceed the episodes: one of them ended after {step} of {length} steps")
-        rows.append([table.row(*seen) for seen in zip(observation, info["state"], strict=True)])
+    rows = [list(map(table.row, observation, info["state"]))]
+    for _ in range(length):
+        observation, _, _, _, info = envs.step(envs.action_space.sample())
+        rows.append(list(map(table.row, observation, info["state"])))
     envs.close()
     return np.array(rows).T, np.full(episodes, length)
 

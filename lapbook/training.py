@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,7 +20,14 @@ from lapbook.files import digest, read, to_json, write
 from lapbook.layouts import Seed
 from lapbook.metrics import sim_gt
 from lapbook.objective import coefficients, pair_loss, penalty
+from lapbook.rayleigh import data_spectrum
 from lapbook.rollouts import Data, pairs, visited
+
+KNOWN_UP_TO = 1000  # distinct observations; their eigenvalues are then quick to compute
+
+
+class CollapsingDimension(UserWarning):
+    """The penalty is too weak to hold up some dimension against its eigenvalue."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,7 @@ class Settings:
 PRESETS = {
     "paper": Settings(steps=200_000),
     "fast": Settings(steps=5_000, lr=2e-3, decay=0.5, target_scale=0.1),
-    "smoke": Settings(steps=50, batch=128, target_scale=0.1),
+    "smoke": Settings(steps=50, batch=128),
 }
 
 
@@ -188,6 +196,7 @@ def learn(
         raise ValueError(f"d must not exceed the number of distinct states, {len(observations)}: got {settings.d}")
     if truth is not None and np.shape(truth) != (len(observations), settings.d):
         raise ValueError(f"truth must have shape {(len(observations), settings.d)}, got {np.shape(truth)}")
+    _warn_of_collapse(data, settings)
     gather = len(observations) <= 4 * settings.batch if gather is None else gather
     about = {"settings": asdict(settings), "data": digest(observations, data.index, data.lengths)}
     about |= {"rng": rng.bit_generator.state, "gather": bool(gather)}  # gathering sums in another order
@@ -230,6 +239,22 @@ def learn(
             if ended:
                 break
     return representation
+
+
+def _warn_of_collapse(data: Data, settings: Settings) -> None:
+    """Say which dimensions will vanish (`objective.mean_square`), where the data are few enough to tell beforehand."""
+    if len(data.observations) > KNOWN_UP_TO:
+        return
+    values, strength = data_spectrum(data, settings.d, settings.gamma)[0], settings.beta * settings.target_scale
+    lost = np.flatnonzero(values >= strength) + 1
+    if len(lost):
+        which = f"dimension {lost[0]}" if len(lost) == 1 else f"dimensions {lost[0]} to {lost[-1]}"
+        warnings.warn(
+            f"{which} will vanish: λ_{lost[0]} = {values[lost[0] - 1]:.3f} ≥ beta·target_scale = {strength:g}; "
+            f"raise beta or target_scale, or ask for d = {lost[0] - 1}",
+            CollapsingDimension,
+            stacklevel=3,
+        )
 
 
 def _finite(observations: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from scipy.stats import ortho_group
 
 import lapbook as lb
 from lapbook.layouts import GRID_ROOM
-from lapbook.ritz import rotation
+from lapbook.rayleigh import data_spectrum, ritz, rotation, turned
 from lapbook.spectrum import eigenvectors
 
 TRUTH = eigenvectors(GRID_ROOM, 10)
@@ -37,3 +37,54 @@ def test_bad_input_is_refused():
         rotation(f, f[:, :1])
     with pytest.raises(ValueError, match="at least as many samples as dimensions: got 1 for 2"):
         rotation(f[:1], f[:1])
+
+
+DATA = lb.collect("lapbook/GridRoom-v0", transitions=20_000, rng=0)
+
+
+@pytest.fixture(scope="module")
+def rep():
+    return lb.learn(DATA, "smoke", d=5, steps=40)
+
+
+def test_a_representation_becomes_eigenfunctions_of_the_data(rep):
+    turned, values = ritz(rep, DATA)
+    f = turned(DATA.observations).astype(float)
+    G, M = lb.rayleigh.empirical(DATA)
+    assert f.T @ M @ f == pytest.approx(np.eye(5), abs=1e-4)
+    assert f.T @ G @ f == pytest.approx(np.diag(values), abs=1e-4)
+    assert (np.diff(values) > 0).all()
+    assert lb.span_distance(f, rep(DATA.observations)) < 1e-3
+    assert (values >= data_spectrum(DATA, 5)[0] - 1e-9).all()
+
+
+def test_what_was_given_is_left_alone_and_the_result_can_be_saved(rep, tmp_path):
+    before = rep(DATA.observations)
+    result, _ = ritz(rep, DATA)
+    assert (rep(DATA.observations) == before).all()
+    result.save(tmp_path / "rep.safetensors")
+    loaded = lb.Representation.load(tmp_path / "rep.safetensors")
+    assert (loaded(DATA.observations) == result(DATA.observations)).all()
+
+
+def test_sampled_pairs_give_nearly_the_same(rep, monkeypatch):
+    exact = ritz(rep, DATA)[1]
+    monkeypatch.setattr(lb.rayleigh, "EXACT_UP_TO", 10)
+    sampled = [ritz(rep, DATA, rng=seed)[1] for seed in (0, 0, 1)]
+    assert (sampled[0] == sampled[1]).all()
+    assert (sampled[0] != sampled[2]).any()
+    assert sampled[0] == pytest.approx(exact, rel=0.05, abs=1e-9)
+
+
+def test_the_spectrum_of_much_data_is_the_truth():
+    data = lb.collect("lapbook/GridRoom-v0", transitions=400_000, length=400, rng=0)
+    values, vectors = data_spectrum(data, 10, gamma=0)
+    assert values == pytest.approx(TRUTH.values / 4, abs=2e-3)
+    assert lb.sim_gt(vectors, TRUTH.vectors) > 0.98
+
+
+def test_bad_arguments_are_refused(rep):
+    with pytest.raises(ValueError, match=r"Q must have shape \(5, 5\), got \(4, 4\)"):
+        turned(rep, np.eye(4))
+    with pytest.raises(ValueError, match="d must be between 1 and 271, the number of distinct states: got 300"):
+        data_spectrum(DATA, 300)

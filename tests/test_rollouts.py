@@ -4,23 +4,26 @@ import pytest
 
 import lapbook as lb
 from lapbook.layouts import GRID_ROOM
+from lapbook.rollouts import Data
 
 
 def test_trajectories_are_walks_on_the_map():
-    envs = gym.make_vec("lapbook/GridRoom-v0", num_envs=50)
-    states = lb.collect(envs, 40, rng=0)
-    assert states.shape == (50, 41)
-    here, there = states[:, :-1].ravel(), states[:, 1:].ravel()
+    data = lb.collect("lapbook/GridRoom-v0", transitions=4990, length=40, rng=0)
+    assert data.index.shape == (125, 41)
+    assert data.transitions == 5000
+    assert (np.diff(data.states) > 0).all()  # each state once, in order
+    assert (data.observations == GRID_ROOM.xy[data.states].astype(np.float32)).all()
+    walks = data.states[data.index]
+    here, there = walks[:, :-1].ravel(), walks[:, 1:].ravel()
     assert (GRID_ROOM.moves[here] == there[:, None]).any(axis=1).all()
 
 
 def test_transition_counts_match_the_random_walk():
     """From each state the four actions are equally likely, so P = I - L/4."""
-    envs = gym.make_vec("lapbook/GridRoom-v0", num_envs=4000)
-    states = lb.collect(envs, 100, rng=0)
+    data = lb.collect("lapbook/GridRoom-v0", transitions=400_000, length=100, rng=0)
     n = GRID_ROOM.n
-    counts = np.zeros((n, n))
-    np.add.at(counts, (states[:, :-1].ravel(), states[:, 1:].ravel()), 1)
+    assert (data.states == np.arange(n)).all()
+    counts = lb.rollouts.pair_probabilities(data, gamma=0) * data.transitions
     P = np.eye(n) - lb.spectrum.laplacian(GRID_ROOM).toarray() / 4
     expected = counts.sum(axis=1, keepdims=True) * P
     assert (counts[expected == 0] == 0).all()
@@ -29,55 +32,103 @@ def test_transition_counts_match_the_random_walk():
     assert np.abs(z).max() < 5
 
 
-def test_same_seed_same_data_and_any_environment():
-    envs = gym.make_vec("CartPole-v1", num_envs=3)
-    first, second = (lb.collect(envs, 5, rng=7) for _ in range(2))
-    assert first.shape == (3, 6, 4)
-    assert (first == second).all()
+@pytest.mark.parametrize("env", ["CartPole-v1", "lapbook/GridMaze-v0"])
+def test_same_seed_same_data(env):
+    first, second, other = (lb.collect(env, 200, rng=seed) for seed in (7, 7, 8))
+    for name in ("observations", "index", "lengths"):
+        assert (getattr(first, name) == getattr(second, name)).all()
+    assert first.index.shape != other.index.shape or (first.index != other.index).any()
 
 
-def test_episodes_that_end_are_not_glued_together():
-    with pytest.raises(ValueError, match=r"one of them ended after .* of 500 steps"):
-        lb.collect(gym.make_vec("CartPole-v1", num_envs=3), 500)
+def test_episodes_that_end_are_shorter_and_not_glued_together():
+    data = lb.collect("CartPole-v1", transitions=500, length=30, rng=0)
+    assert data.states is None
+    assert 500 <= data.transitions < 530
+    assert data.lengths.max() == 30 > data.lengths.min()
+    assert data.observations.shape == (data.transitions + len(data.index), 4)  # no two are the same
+    first, second = lb.rollouts.pairs(data, 5000, rng=0)
+    episode = np.searchsorted(data.index[:, 0], [first, second], side="right")  # rows are numbered as they were seen
+    assert (episode[0] == episode[1]).all()
+    assert (first < second).all()
+    assert set(lb.rollouts.visited(data, 100_000)) == set(range(len(data.observations)))
 
 
-def test_a_single_environment_is_refused():
-    with pytest.raises(ValueError, match=r"made by gymnasium.make_vec: got"):
-        lb.collect(gym.make("lapbook/GridMaze-v0"), 5)
+def test_an_environment_with_states_to_itself_needs_no_vector_version():
+    batched = lb.collect("lapbook/GridMaze-v0", 3000, rng=0)
+
+    class Plain(gym.Wrapper):
+        spec = None
+
+    plain = lb.collect(Plain(gym.make("lapbook/GridMaze-v0")), 3000, rng=0)
+    shared = np.intersect1d(plain.states, batched.states)
+    rows = [np.searchsorted(data.states, shared) for data in (plain, batched)]
+    assert (plain.observations[rows[0]] == batched.observations[rows[1]]).all()
+    assert plain.index.shape == batched.index.shape
 
 
-def test_bad_length_is_refused():
-    with pytest.raises(ValueError, match="length must be at least 1 step, got 0"):
-        lb.collect(gym.make_vec("lapbook/GridMaze-v0", num_envs=2), 0)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((None, 5), "env must be an environment made by gymnasium.make, or its id: got NoneType"),
+        (("lapbook/GridMaze-v0", 0), "transitions must be at least 1, got 0"),
+        (("lapbook/GridMaze-v0", 5, 0), "length must be at least 1, got 0"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        lb.collect(*arguments)
 
 
-def lag_law(left, gamma):
-    law = (1 - gamma) * gamma ** np.arange(left)
-    return law / law.sum()
+@pytest.mark.parametrize(
+    ("index", "lengths", "message"),
+    [
+        ([[0], [1]], [1, 1], r"index must have shape \(episodes, length \+ 1\)"),
+        ([[0, 2], [1, 0]], [1, 1], "index must lie in 0 … 1, the rows of observations, got 2"),
+        ([[0, 1], [1, 0]], [1, 2], "lengths must hold a number from 1 to 1 for each of 2 episodes"),
+    ],
+)
+def test_data_that_do_not_fit_together_are_refused(index, lengths, message):
+    with pytest.raises(ValueError, match=message):
+        Data(np.eye(2), np.array(index), np.array(lengths))
+
+
+def counting(episodes, length):
+    """Trajectories that count their own steps: the difference of a pair is its lag."""
+    return Data(np.eye(length + 1), np.tile(np.arange(length + 1), (episodes, 1)), np.full(episodes, length))
+
+
+def test_the_law_of_the_pairs_is_that_of_the_samples():
+    index = np.array([[0, 1, 2, 1, 0], [2, 2, 0, 0, 0]])
+    data = Data(np.eye(3), index, np.array([4, 2]))
+    size = 200_000
+    for gamma in (0.0, 0.7):
+        exact, sampled = lb.rollouts.pair_probabilities(data, gamma), np.zeros((3, 3))
+        np.add.at(sampled, lb.rollouts.pairs(data, size, gamma, rng=0), 1 / size)
+        assert exact.sum() == pytest.approx(1)
+        assert sampled == pytest.approx(exact, abs=5 / np.sqrt(size))
+    share = np.bincount(lb.rollouts.visited(data, size, rng=0)) / size
+    assert data.rho == pytest.approx([(2 / 5 + 1 / 3) / 2, 1 / 5, (1 / 5 + 2 / 3) / 2])
+    assert share == pytest.approx(data.rho, abs=5 / np.sqrt(size))
 
 
 def test_lags_follow_the_truncated_geometric_law():
-    """On trajectories that count their own steps the difference of a pair is its lag."""
     length, gamma, size = 50, 0.9, 400_000
-    states = np.tile(np.arange(length + 1), (3, 1))
-    first, second = lb.rollouts.pairs(states, size, gamma, rng=0)
+    first, second = lb.rollouts.pairs(counting(3, length), size, gamma, rng=0)
     lag = second - first
     assert lag.min() == 1
     assert second.max() <= length
-    expected = np.mean([1 + np.arange(n) @ lag_law(n, gamma) for n in range(1, length + 1)])
+    expected = np.mean([1 + np.arange(n) @ lb.rollouts.lag_law(n, gamma) for n in range(1, length + 1)])
     assert lag.mean() == pytest.approx(expected, abs=5 * lag.std() / np.sqrt(size))
     assert round(expected, 1) == 7.2
     last = lag[first == length - 3]  # three steps left: 1, γ, γ² in proportion
     share = np.bincount(last, minlength=4)[1:] / len(last)
-    assert share == pytest.approx(lag_law(3, gamma), abs=5 / np.sqrt(len(last)))
+    assert share == pytest.approx(np.array([1, 0.9, 0.81]) / 2.71, abs=5 / np.sqrt(len(last)))
 
 
-def test_no_discount_gives_single_steps_and_states_come_from_everywhere():
-    states = np.arange(30).reshape(3, 10)
-    first, second = lb.rollouts.pairs(states, 1000, gamma=0, rng=0)
+def test_no_discount_gives_single_steps():
+    data = counting(2, 9)
+    first, second = lb.rollouts.pairs(data, 1000, gamma=0, rng=0)
     assert (second == first + 1).all()
-    assert set(lb.rollouts.visited(states, 2000, rng=0)) == set(range(30))
-    positions = np.zeros((4, 6, 2))
-    assert lb.rollouts.pairs(positions, 7)[1].shape == (7, 2)
+    assert lb.rollouts.lag_law(3, 0).tolist() == [1, 0, 0]
     with pytest.raises(ValueError, match=r"gamma must lie in \[0, 1\), got 1"):
-        lb.rollouts.pairs(states, 5, gamma=1)
+        lb.rollouts.pairs(data, 5, gamma=1)

@@ -10,28 +10,34 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import lapbook as lb
-from lapbook.envs.grid import observe
-from lapbook.learn import PRESETS, Representation, Settings, build, initialise, learn, preset, sampled_loss
+from lapbook.rollouts import Data
+from lapbook.training import (
+    PRESETS,
+    CollapsingDimension,
+    Representation,
+    Settings,
+    build,
+    initialise,
+    learn,
+    preset,
+    sampled_loss,
+)
 
 LAYOUT = lb.layouts.rooms(1, 3, size=3)
 D = 4
 SMALL = preset("smoke", d=D, steps=30)
 
 
-def walks(layout, episodes=400):
-    return lb.rollouts.collect(gym.make_vec("lapbook/Grid-v0", num_envs=episodes, layout=layout), 50, rng=0)
+def walks(layout, episodes=400, obs="xy"):
+    return lb.collect(gym.make("lapbook/Grid-v0", layout=layout, obs=obs), transitions=50 * episodes, length=50)
 
 
-STATES = walks(LAYOUT)
+DATA = walks(LAYOUT)
 TRUTH = lb.spectrum.eigenvectors(LAYOUT, D).vectors
 
 
-def xy(states):
-    return observe(LAYOUT, states, "xy")
-
-
 def everywhere(rep):
-    return rep(xy(np.arange(LAYOUT.n)))
+    return rep(DATA.observations)
 
 
 def weights(rep):
@@ -45,7 +51,7 @@ def test_gathering_gives_the_loss_and_gradient_of_the_plain_way(encoder):
     initialise(net, settings, torch.Generator().manual_seed(0))
     net = net.double()
     rng = np.random.default_rng(0)
-    table = torch.from_numpy(xy(np.arange(LAYOUT.n))).double()
+    table = torch.from_numpy(DATA.observations).double()
     rows = torch.from_numpy(rng.integers(LAYOUT.n, size=(4, 100)))
     c = torch.tensor(lb.objective.coefficients(D))
     results = []
@@ -63,28 +69,27 @@ def test_gathering_gives_the_loss_and_gradient_of_the_plain_way(encoder):
 
 def test_gathering_trains_like_the_plain_way():
     """In single precision the two differ by rounding alone, over a few steps."""
-    first, second = (learn(xy, STATES, replace(SMALL, steps=5), table=table) for table in (True, False))
+    first, second = (learn(DATA, replace(SMALL, steps=5), gather=gather) for gather in (True, False))
     assert not torch.equal(weights(first), weights(build_only()))
     torch.testing.assert_close(weights(first), weights(second), rtol=0, atol=1e-5)
 
 
 def build_only():
     """The encoder as it is before the first step: a step so small that it changes nothing."""
-    return learn(xy, STATES, replace(SMALL, steps=1, lr=1e-30))
+    return learn(DATA, replace(SMALL, steps=1, lr=1e-30))
 
 
 @pytest.fixture(scope="module")
 def trained():
     """For each kind of coefficients f on all states, and E f_i² in the data averaged over the second half."""
-    rho, results = np.bincount(STATES.ravel()) / STATES.size, {}
+    results = {}
     for kind in ("paper", "equal"):
         squares = []
         rep = learn(
-            xy,
-            STATES,
+            DATA,
             Settings(steps=800, d=3, batch=512, coefficients=kind),
             every=10,
-            callback=lambda step, rep, squares=squares: squares.append(rho @ everywhere(rep) ** 2),
+            callback=lambda step, rep, squares=squares: squares.append(DATA.rho @ everywhere(rep) ** 2),
         )
         results[kind] = everywhere(rep), np.mean(squares[40:], axis=0)
     return results
@@ -104,9 +109,9 @@ def test_equal_coefficients_find_the_span_only(trained):
 
 def test_training_shrinks_each_dimension_as_the_law_says(trained):
     """E f_i² = s max(0, 1 - λ_i/(β s)), with λ_i that of the multi-step pairs: 1 - E μ_i^lag, μ_i = 1 - λ_i(L)/4."""
-    first, second = lb.rollouts.pairs(np.arange(51)[None], 100_000, gamma=0.9)
     walk = 1 - lb.spectrum.eigenvectors(LAYOUT, 3).values / 4
-    values = 1 - np.mean(walk ** (second - first)[:, None], axis=0)
+    laws = [lb.rollouts.lag_law(left, 0.9) @ walk ** np.arange(1, left + 1)[:, None] for left in range(1, 51)]
+    values = 1 - np.mean(laws, axis=0)
     assert values[2] > 0.15
     assert trained["paper"][1] == pytest.approx(lb.objective.mean_square(values, beta=1), abs=0.04)
 
@@ -126,56 +131,54 @@ def kill_at(step):
 def test_a_killed_run_resumes_to_the_same_bits(tmp_path):
     path = tmp_path / "run" / "checkpoint.safetensors"
     settings, steps = replace(SMALL, encoder="fourier", decay=0.5), []
-    whole = learn(xy, STATES, settings, rng=3, every=7)
+    whole = learn(DATA, settings, rng=3, every=7)
     with pytest.raises(KilledError):
-        learn(xy, STATES, settings, rng=3, every=7, checkpoint=path, callback=kill_at(21))
+        learn(DATA, settings, rng=3, every=7, checkpoint=path, callback=kill_at(21))
     rng = np.random.default_rng(3)  # a generator may be given, too
-    resumed = learn(xy, STATES, settings, rng, every=7, checkpoint=path, callback=lambda step, rep: steps.append(step))
+    resumed = learn(DATA, settings, rng, every=7, checkpoint=path, callback=lambda step, rep: steps.append(step))
     assert steps == [21, 28, 30]  # from 14, the last checkpoint; nobody is told of a step that was not repeated
     assert torch.equal(weights(whole), weights(resumed))
     uninterrupted = np.random.default_rng(3)
-    learn(xy, STATES, settings, uninterrupted)
+    learn(DATA, settings, uninterrupted)
     assert rng.bit_generator.state == uninterrupted.bit_generator.state
     assert [file.name for file in path.parent.iterdir()] == [path.name]
-    again = learn(xy, STATES, settings, rng=3, checkpoint=path, callback=kill_at(30))  # finished: nothing is run
+    again = learn(DATA, settings, rng=3, checkpoint=path, callback=kill_at(30))  # finished: nothing is run
     assert torch.equal(weights(whole), weights(again))
 
 
 def test_checkpoints_of_other_runs_are_refused(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
-    learn(xy, STATES, SMALL, checkpoint=path)
+    learn(DATA, SMALL, checkpoint=path)
     with pytest.raises(ValueError, match="is of a run with other lr, beta: remove it or choose another"):
-        learn(xy, STATES, replace(SMALL, lr=0.01, beta=2.0), checkpoint=path)
+        learn(DATA, replace(SMALL, lr=0.01, beta=2.0), checkpoint=path)
     with pytest.raises(ValueError, match="other rng"):
-        learn(xy, STATES, SMALL, rng=1, checkpoint=path)
+        learn(DATA, SMALL, rng=1, checkpoint=path)
     with pytest.raises(ValueError, match="other data"):
-        learn(xy, STATES[::-1], SMALL, checkpoint=path)
-    with pytest.raises(ValueError, match="other table"):
-        learn(xy, STATES, SMALL, checkpoint=path, table=False)
+        learn(replace(DATA, index=DATA.index[::-1]), SMALL, checkpoint=path)
+    with pytest.raises(ValueError, match="other gather"):
+        learn(DATA, SMALL, checkpoint=path, gather=False)
 
 
 def test_damaged_checkpoints_are_refused(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
-    rep = learn(xy, STATES, SMALL, checkpoint=path)
+    rep = learn(DATA, SMALL, checkpoint=path)
     data = path.read_bytes()
     for damaged in (data[: len(data) // 2], data[:-5] + b"abcde", b"", b"no tensors at all"):
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match=r"is not a checkpoint of lapbook .*, or is damaged"):
-            learn(xy, STATES, SMALL, checkpoint=path)
+            learn(DATA, SMALL, checkpoint=path)
         assert path.read_bytes() == damaged
     rep.save(path)
     with pytest.raises(ValueError, match="it holds 'representation'"):
-        learn(xy, STATES, SMALL, checkpoint=path)
+        learn(DATA, SMALL, checkpoint=path)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_observations_must_be_finite(value):
-    def broken(states):
-        return np.where(states[:, None] == 5, value, xy(states))
-
-    called = []
-    with pytest.raises(ValueError, match="observations must be finite: that of state 5 is not"):
-        learn(broken, STATES, SMALL, every=1, callback=lambda *arguments: called.append(arguments))
+    broken, called = DATA.observations.copy(), []
+    broken[5, 1] = value
+    with pytest.raises(ValueError, match="observations must be finite: row 5 is not"):
+        learn(replace(DATA, observations=broken), SMALL, every=1, callback=lambda *arguments: called.append(arguments))
     assert called == []
 
 
@@ -186,25 +189,25 @@ def test_a_loss_that_is_not_finite_names_its_step_and_keeps_the_checkpoint(tmp_p
         calls.append(0)
         return sampled_loss(*arguments, **options) * (np.nan if len(calls) == 17 else 1)
 
-    whole = learn(xy, STATES, SMALL)
+    whole = learn(DATA, SMALL)
     with monkeypatch.context() as patch:
-        patch.setattr(import_module("lapbook.learn"), "sampled_loss", break_at_17)
+        patch.setattr(import_module("lapbook.training"), "sampled_loss", break_at_17)
         with pytest.raises(FloatingPointError, match=r"loss must stay finite.* at step 17: .*; .* checkpoint is .*"):
-            learn(xy, STATES, SMALL, every=5, checkpoint=path)
-    assert torch.equal(weights(learn(xy, STATES, SMALL, every=5, checkpoint=path)), weights(whole))
+            learn(DATA, SMALL, every=5, checkpoint=path)
+    assert torch.equal(weights(learn(DATA, SMALL, every=5, checkpoint=path)), weights(whole))
 
 
 def test_an_absurd_step_size_is_noticed_before_a_checkpoint_is_written(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     with pytest.raises(FloatingPointError, match="must stay finite, but did not at step"):
-        learn(xy, STATES, replace(SMALL, lr=1e30), every=1, checkpoint=path)
+        learn(DATA, replace(SMALL, lr=1e30), every=1, checkpoint=path)
     if path.exists():
         assert all(tensor.isfinite().all() for tensor in load_file(path).values())
 
 
 def test_save_and_load(tmp_path):
     path = tmp_path / "deep" / "rep.safetensors"
-    rep = learn(xy, STATES, replace(SMALL, encoder="fourier", coefficients=(5, 3, 2, 1)))
+    rep = learn(DATA, replace(SMALL, encoder="fourier", coefficients=(5, 3, 2, 1)))
     rep.save(path)
     loaded = Representation.load(path)
     assert (loaded.settings, loaded.shape) == (rep.settings, rep.shape)
@@ -215,7 +218,7 @@ def test_save_and_load(tmp_path):
 
 def test_damaged_and_foreign_files_are_refused(tmp_path):
     path = tmp_path / "rep.safetensors"
-    rep = learn(xy, STATES, SMALL)
+    rep = learn(DATA, SMALL)
     rep.save(path)
     data, tensors = path.read_bytes(), load_file(path)
     for damaged in (data[: len(data) // 2], data[:-5] + b"abcde", b"", b"\x80\x04." + data):
@@ -237,9 +240,9 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
 
 def test_images_and_leading_shapes():
     layout = lb.layouts.rooms(3, 3, size=3)
-    states = walks(layout, episodes=50)
-    rep = learn(lambda s: observe(layout, s, "image"), states, preset("smoke", d=5, steps=3, encoder="conv"))
-    images = observe(layout, states[:2, :3], "image")
+    data = walks(layout, episodes=50, obs="image")
+    rep = learn(data, "smoke", d=5, steps=3)
+    images = data.observations[data.index[:2, :3]]
     assert rep.shape == (13, 13, 3)
     assert rep(images).shape == (2, 3, 5)
     assert rep(images)[1, 2] == pytest.approx(rep(images[1, 2]), abs=1e-6)
@@ -249,50 +252,73 @@ def test_images_and_leading_shapes():
     with pytest.raises(ValueError, match=r"observations must have shape \(..., 13, 13, 3\), got \(2, 3, 13, 13\)"):
         rep(images[..., 0])
     with pytest.raises(ValueError, match=r"at least 10 rows and columns, got \(5, 13, 3\)"):
-        learn(lambda s: observe(LAYOUT, s, "image"), STATES, preset("smoke", d=D, encoder="conv"))
-    assert [layer.weight.shape[0] for layer in build(PRESETS["paper"], (21, 21, 3))[1::2]] == [256, 256, 256, 10]
-    assert build(preset("paper", encoder="conv"), (21, 21, 3))[-1].weight.shape == (10, 16 * 3 * 3)
+        learn(walks(LAYOUT, episodes=50, obs="image"), SMALL)
+    assert [layer.weight.shape[0] for layer in build(preset("paper", encoder="mlp"), (21, 21, 3))[1::2]] == [
+        256,
+        256,
+        256,
+        10,
+    ]
+    assert build(PRESETS["paper"], (21, 21, 3))[-1].weight.shape == (10, 16 * 3 * 3)
 
 
 def test_positions_are_learned_from_too():
     positions = np.random.default_rng(0).normal(size=(20, 11, 2)).cumsum(axis=1)
     settings = preset("smoke", d=3, steps=3, encoder="fourier", fourier_features=20, fourier_sigma=3)
-    rep = learn(lambda x: x / 10, positions, settings)
+    rows = np.arange(20 * 11).reshape(20, 11)
+    rep = learn(Data(positions.reshape(-1, 2) / 10, rows, np.full(20, 10)), settings)
     assert rep(positions / 10).shape == (20, 11, 3)
     W = rep.encoder[1].W
     assert W.shape == (2, 20)
     assert 1.5 < W.std() < 4.5
-    with pytest.raises(ValueError, match="truth needs states that are state numbers"):
-        learn(lambda x: x / 10, positions, settings, truth=TRUTH[:, :3])
 
 
 def test_same_seed_same_result_and_torch_is_left_alone():
     before = torch.random.get_rng_state()
-    first, second, other = (learn(xy, STATES, SMALL, rng=seed) for seed in (5, 5, 6))
+    first, second, other = (learn(DATA, SMALL, rng=seed) for seed in (5, 5, 6))
     assert torch.equal(torch.random.get_rng_state(), before)
     assert torch.equal(weights(first), weights(second))
     assert not torch.equal(weights(first), weights(other))
 
 
-def test_states_that_were_never_visited_have_a_value_too():
-    some = np.where(STATES == 7, 8, STATES)
-    assert everywhere(learn(xy, some, SMALL, truth=TRUTH)).shape == (LAYOUT.n, D)
+def test_training_ends_where_the_callback_says(tmp_path):
+    path, seen = tmp_path / "checkpoint.safetensors", []
+
+    def enough(step, rep):
+        seen.append(step)
+        return step == 14
+
+    rep = learn(DATA, SMALL, every=7, checkpoint=path, callback=enough)
+    assert seen == [7, 14]
+    assert torch.equal(weights(rep), weights(learn(DATA, SMALL, steps=14)))
+    assert torch.equal(weights(learn(DATA, SMALL, every=7, checkpoint=path)), weights(learn(DATA, SMALL)))
+
+
+def test_a_dimension_that_will_vanish_is_announced():
+    values = lb.rayleigh.data_spectrum(DATA, D)[0]
+    assert values[2] < 0.25 < values[3]
+    message = rf"dimension 4 will vanish: λ_4 = {values[3]:.3f} ≥ .* = 0.25; .* d = 3"
+    with pytest.warns(CollapsingDimension, match=message):
+        learn(DATA, SMALL, steps=1, beta=0.5, target_scale=0.5)
+    with pytest.warns(CollapsingDimension, match="dimensions 3 to 4 will vanish"):
+        learn(DATA, SMALL, steps=1, beta=0.1)
+    learn(DATA, SMALL, steps=1, beta=0.7)  # warnings are errors here
 
 
 def test_progress_shows_loss_and_similarity(capsys):
-    learn(xy, STATES, SMALL, truth=TRUTH, every=10, progress=True)
+    learn(DATA, SMALL, truth=TRUTH, every=10, progress=True)
     shown = capsys.readouterr()
     assert "30/30" in shown.err
     assert "loss=" in shown.err
     assert "SimGT=0." in shown.err
-    learn(xy, STATES, SMALL, truth=TRUTH)
+    learn(DATA, SMALL, truth=TRUTH)
     shown = capsys.readouterr()
     assert shown.out + shown.err == ""
 
 
 def test_callbacks_come_every_so_many_steps_and_at_the_end():
     seen = []
-    rep = learn(xy, STATES, SMALL, every=20, callback=lambda step, rep: seen.append((step, copy.deepcopy(rep))))
+    rep = learn(DATA, SMALL, every=20, callback=lambda step, rep: seen.append((step, copy.deepcopy(rep))))
     assert [step for step, _ in seen] == [20, 30]
     assert (everywhere(seen[-1][1]) == everywhere(rep)).all()
     assert (everywhere(seen[0][1]) != everywhere(rep)).any()
@@ -315,7 +341,7 @@ def test_presets():
         ({"beta": -1}, "beta must be positive and finite, got -1"),
         ({"decay": 2}, r"decay must lie in \[0, 1\], got 2"),
         ({"gamma": 1}, r"gamma must lie in \[0, 1\), got 1"),
-        ({"encoder": "transformer"}, "encoder must be one of mlp, conv, fourier: got 'transformer'"),
+        ({"encoder": "transformer"}, "encoder must be one of auto, mlp, conv, fourier: got 'transformer'"),
         ({"coefficients": "random"}, "coefficients must be one of"),
         ({"coefficients": [3, 1, 2, 0]}, "coefficients must be strictly decreasing"),
         ({"coefficients": (3, 2, 1)}, "coefficients must be 4 numbers"),
@@ -329,13 +355,9 @@ def test_bad_settings_are_refused(changes, message):
 def test_bad_arguments_are_refused():
     n = LAYOUT.n
     with pytest.raises(ValueError, match=f"d must not exceed the number of distinct states, {n}: got {n + 1}"):
-        learn(xy, STATES, preset("smoke", d=n + 1))
+        learn(DATA, "smoke", d=n + 1)
     for truth in (TRUTH[:, :3], TRUTH[:-1], TRUTH[:, 0]):
-        with pytest.raises(ValueError, match=rf"truth must have shape \(n, 4\) .* n ≥ {n}: got"):
-            learn(xy, STATES, SMALL, truth=truth)
-    with pytest.raises(ValueError, match=r"states must have shape \(episodes, length \+ 1, ...\)"):
-        learn(xy, STATES[0], SMALL)
+        with pytest.raises(ValueError, match=rf"truth must have shape \({n}, 4\), got"):
+            learn(DATA, SMALL, truth=truth)
     with pytest.raises(ValueError, match="every must be at least 1 step, got 0"):
-        learn(xy, STATES, SMALL, every=0)
-    with pytest.raises(ValueError, match=rf"observe must give shape \(n, ...\) for n states: got \(1, 2\) for {n}"):
-        learn(lambda s: xy(s[:1]), STATES, SMALL)
+        learn(DATA, SMALL, every=0)
