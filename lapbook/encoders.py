@@ -1,10 +1,12 @@
-"""The networks of appendix E.1 (Tables 2 and 3), and Fourier features for positions."""
+"""The networks of appendix E.1 (Tables 2 and 3), Fourier features for positions, and a network on a fixed table."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -65,3 +67,46 @@ def initialise(encoder: nn.Sequential, settings: Settings, generator: torch.Gene
                 layer.bias.uniform_(-bound, bound, generator=generator)
             elif isinstance(layer, Fourier):
                 layer.W.normal_(0, settings.fourier_sigma, generator=generator)
+
+
+def on_table(encoder: nn.Sequential, table: Tensor) -> Callable[[], Tensor]:
+    """`encoder(table)` as a function of the weights alone, for a table of observations that stays the same.
+
+    Images of one map differ in few places, so a convolution meets the same patch again and again. Each layer works
+    on its distinct patches only, and the next one gathers their values: the same output and gradient, and the less
+    work the more the images have in common.
+    """
+    if not isinstance(encoder[0], ChannelsFirst):
+        return lambda: encoder(table)
+    # pixel (n, y, x) of the images is colours[where[n, y, x]]; after a layer, a position is one of its distinct patches
+    colours, where = _distinct(table.numpy())
+    gathers = []
+    for layer in encoder:
+        if isinstance(layer, nn.Conv2d):
+            (k, _), (stride, _), (pad, _) = layer.kernel_size, layer.stride, layer.padding
+            padded = np.pad(where + 1, ((0, 0), (pad, pad), (pad, pad)))  # 0 stands for the zeros around the image
+            patches = np.lib.stride_tricks.sliding_window_view(padded, (k, k), axis=(1, 2))[:, ::stride, ::stride]
+            distinct, where = _distinct(patches.reshape(*patches.shape[:3], k * k))
+            gathers.append(torch.from_numpy(distinct.ravel()))
+    start, last = torch.from_numpy(colours), torch.from_numpy(where.ravel())
+
+    def run() -> Tensor:
+        rows, remaining = start, iter(gathers)
+        for layer in encoder:
+            if isinstance(layer, nn.Conv2d):
+                weight = layer.weight.movedim(1, -1).flatten(1)  # (channels, k·k·inputs), as the patches lie
+                patches = nn.functional.pad(rows, (0, 0, 1, 0)).index_select(0, next(remaining))
+                rows = nn.functional.linear(patches.view(-1, weight.shape[1]), weight, layer.bias)
+            elif isinstance(layer, nn.Flatten):
+                rows = rows.index_select(0, last).view(*where.shape, -1).movedim(-1, 1).flatten(1)
+            elif not isinstance(layer, ChannelsFirst):
+                rows = layer(rows)
+        return rows
+
+    return run
+
+
+def _distinct(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct rows of an array (n, y, x, width), shape (k, width), and which one is where, shape (n, y, x)."""
+    rows, where = np.unique(array.reshape(-1, array.shape[-1]), axis=0, return_inverse=True)
+    return rows, where.reshape(array.shape[:3])

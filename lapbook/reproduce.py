@@ -26,7 +26,8 @@ Report = Callable[[int, str], None]
 
 LAYOUTS = {"GridRoom": GRID_ROOM, "GridMaze": GRID_MAZE}
 EVERY = 1000  # steps between two points of a curve
-FLAT_BAND = 0.01  # a curve is flat where it stays in a band of that width
+FLAT_BAND = 0.01  # a curve is flat where it stays in a band of that width, and
+FLAT_GAIN = 0.001  # its mean changes by no more than that from the first half of the time looked at to the second
 FLAT_FROM = 0.25  # share of its steps that a run takes before it may stop on a flat curve
 
 
@@ -121,9 +122,11 @@ def table1_run(setting: Setting, scratch: Path, report: Report) -> tuple[dict, d
 
 
 def flat(curve: Sequence[float], points: int) -> bool:
-    """Whether a curve, of `points` in all, has stayed in a band of 0.01 for the last fifth of what it has now."""
-    last = curve[-max(2, len(curve) // 5) :]
-    return len(curve) >= FLAT_FROM * points and max(last) - min(last) <= FLAT_BAND
+    """Whether a curve, of `points` in all, has neither moved nor risen in the last fifth of what it has now."""
+    last = np.array(curve[-max(2, len(curve) // 5) :])
+    first, second = np.array_split(last, 2)
+    still = np.ptp(last) <= FLAT_BAND and abs(second.mean() - first.mean()) <= FLAT_GAIN
+    return bool(len(curve) >= FLAT_FROM * points and still)
 
 
 def snapshot_steps(steps: int, every: int, number: int = 12) -> set[int]:

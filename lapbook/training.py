@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from lapbook.encoders import ENCODERS, build, initialise
+from lapbook.encoders import ENCODERS, build, initialise, on_table
 from lapbook.files import digest, read, to_json, write
 from lapbook.layouts import Seed
 from lapbook.metrics import sim_gt
@@ -149,20 +149,25 @@ class Representation:
         return cls(encoder, settings, shape)
 
 
-def sampled_loss(
-    encoder: nn.Module, table: Tensor, rows: Tensor, c: Tensor, beta: float, target: float, gather: bool
-) -> Tensor:
-    """Eq. (6) plus β times eq. (7) and (8), on the observations `table[rows]`.
+def sampled_loss(f: Callable[[Tensor], Tensor], rows: Tensor, c: Tensor, beta: float, target: float) -> Tensor:
+    """Eq. (6) plus β times eq. (7) and (8), for f that turns numbers of observations, shape (n,), into (n, d).
 
-    rows of shape (4, batch) number s, s' of the pairs and the states of the two half-batches. With `gather` the
-    encoder runs once on the table, however often its rows are drawn: the same loss and gradient.
+    rows of shape (4, batch) number s, s' of the pairs and the states of the two half-batches.
     """
-    if gather:
-        # embedding, not indexing: on several threads only its gradient is summed in a fixed order
-        f, g, F1, F2 = nn.functional.embedding(rows, encoder(table))
-    else:
-        f, g, F1, F2 = encoder(table[rows.flatten()]).unflatten(0, rows.shape)
+    f, g, F1, F2 = f(rows.flatten()).unflatten(0, rows.shape)
     return pair_loss(f, g, c) + beta * penalty(F1, F2, c, target)
+
+
+def lookup(encoder: nn.Sequential, table: Tensor, gather: bool) -> Callable[[Tensor], Tensor]:
+    """f of the observations `table[rows]`, as a function of rows.
+
+    With `gather` the encoder runs once on the table, however often its rows are drawn: the same values and gradient.
+    """
+    if not gather:
+        return lambda rows: encoder(table[rows])
+    everywhere = on_table(encoder, table)
+    # index_select, not indexing: on several threads only its gradient is summed in a fixed order
+    return lambda rows: everywhere().index_select(0, rows)
 
 
 def learn(
@@ -180,7 +185,7 @@ def learn(
     """Train an encoder on trajectories, by Adam on eq. (6) to (8): `learn(data, "fast", d=5)`.
 
     `settings` may be the name of a preset, and `changes` replace some of its fields. Data in which few distinct
-    observations recur have each encoded once a step and gathered (`sampled_loss`); `gather` decides it by hand.
+    observations recur have each encoded once a step and gathered (`lookup`); `gather` decides it by hand.
 
     Every `every` steps and at the end: `callback(step, representation)` with the encoder as it is then, SimGT in the
     progress bar if `truth` of shape (m, d) over the rows of `data.observations` is given, and a checkpoint. A run
@@ -210,13 +215,13 @@ def learn(
     if checkpoint is not None and Path(checkpoint).exists():
         done = _resume(checkpoint, about, encoder, optimizer, rng)
     c = torch.tensor(coefficients(settings.d, settings.coefficients), dtype=torch.float32)
-    table = torch.from_numpy(observations)
+    f = lookup(encoder, torch.from_numpy(observations), gather)
     shown: dict[str, str] = {}
     with tqdm(total=settings.steps, initial=done, disable=not progress, unit="step") as bar:
         for step in range(done + 1, settings.steps + 1):
             halves = visited(data, 2 * settings.batch, rng).reshape(2, -1)
             rows = torch.from_numpy(np.stack([*pairs(data, settings.batch, settings.gamma, rng), *halves]))
-            loss = sampled_loss(encoder, table, rows, c, settings.beta, settings.target_scale, gather)
+            loss = sampled_loss(f, rows, c, settings.beta, settings.target_scale)
             optimizer.zero_grad()
             loss.backward()
             _check_finite(loss, step, checkpoint)

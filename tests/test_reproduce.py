@@ -34,6 +34,8 @@ def test_a_curve_is_flat_when_its_last_fifth_is():
     assert not flat(climbing, 100)
     assert flat(climbing[:80] + [0.8, 0.809] * 10, 100)
     assert not flat(climbing[:80] + [0.8, 0.811] * 10, 100)
+    assert not flat(climbing[:80] + [0.8] * 10 + [0.802] * 10, 100)
+    assert flat(climbing[:80] + [0.8] * 10 + [0.8009] * 10, 100)
     assert not flat([0.5] * 24, 100)  # too early to say
     assert flat([0.5] * 25, 100)
 

@@ -29,9 +29,7 @@ def test_records_are_selected_by_their_settings(tmp_path):
         save(record(setting=SETTING | {"seed": seed}, metrics={"sim_gt": seed / 2}), where=tmp_path)
     assert metric(read("trial", tmp_path), "sim_gt").tolist() == [0, 0.5, 1]
     assert metric(read("trial", tmp_path, seed=2), "sim_gt").tolist() == [1]
-    with pytest.raises(
-        ValueError, match="must have records with seed=3, env=GridRoom: trial has none"
-    ):
+    with pytest.raises(ValueError, match="must have records with seed=3, env=GridRoom: trial has none"):
         read("trial", tmp_path, seed=3, env="GridRoom")
     with pytest.raises(ValueError, match="there are none at all"):
         read("trial", tmp_path / "nowhere")

@@ -19,6 +19,7 @@ from lapbook.training import (
     build,
     initialise,
     learn,
+    lookup,
     preset,
     sampled_loss,
 )
@@ -44,20 +45,22 @@ def weights(rep):
     return torch.cat([p.detach().flatten() for p in rep.encoder.parameters()])
 
 
-@pytest.mark.parametrize("encoder", ["mlp", "fourier"])
-def test_gathering_gives_the_loss_and_gradient_of_the_plain_way(encoder):
+@pytest.mark.parametrize(("encoder", "obs"), [("mlp", "xy"), ("fourier", "xy"), ("conv", "image"), ("mlp", "image")])
+def test_gathering_gives_the_loss_and_gradient_of_the_plain_way(encoder, obs):
+    layout = lb.layouts.rooms(3, 4, size=3)
     settings = preset("smoke", d=D, encoder=encoder, fourier_sigma=2.0)
-    net = build(settings, (2,))
+    table = torch.from_numpy(lb.envs.grid.observe(layout, np.arange(layout.n), obs)).double()
+    if obs == "image":
+        table[:, 4:] *= torch.arange(1, 10, dtype=float)[:, None, None]  # neither symmetric nor in few colours
+    net = build(settings, tuple(table.shape[1:]))
     initialise(net, settings, torch.Generator().manual_seed(0))
     net = net.double()
-    rng = np.random.default_rng(0)
-    table = torch.from_numpy(DATA.observations).double()
-    rows = torch.from_numpy(rng.integers(LAYOUT.n, size=(4, 100)))
+    rows = torch.from_numpy(np.random.default_rng(0).integers(layout.n, size=(4, 100)))
     c = torch.tensor(lb.objective.coefficients(D))
     results = []
     for gather in (True, False):
         net.zero_grad()
-        loss = sampled_loss(net, table, rows, c, beta=0.7, target=0.3, gather=gather)
+        loss = sampled_loss(lookup(net, table, gather), rows, c, beta=0.7, target=0.3)
         loss.backward()
         results.append((loss.item(), [p.grad.clone() for p in net.parameters()]))
     (loss, gradient), (plain_loss, plain_gradient) = results
