@@ -30,14 +30,17 @@ def test_table1_has_the_columns_of_the_paper():
 
 
 def test_a_curve_is_flat_when_its_last_fifth_is():
-    climbing = list(np.linspace(0, 1, 100))
-    assert not flat(climbing, 100)
-    assert flat(climbing[:80] + [0.8, 0.809] * 10, 100)
-    assert not flat(climbing[:80] + [0.8, 0.811] * 10, 100)
-    assert not flat(climbing[:80] + [0.8] * 10 + [0.802] * 10, 100)
-    assert flat(climbing[:80] + [0.8] * 10 + [0.8009] * 10, 100)
-    assert not flat([0.5] * 24, 100)  # too early to say
-    assert flat([0.5] * 25, 100)
+    climbing = np.linspace(0, 1, 80)
+    level, noise = np.full(20, 0.8), 0.01 * (-1) ** np.arange(20)
+    assert not flat(np.append(climbing, 1 + climbing[:20]), 100)
+    assert flat(np.append(climbing, level + noise), 100)
+    assert not flat(np.append(climbing, level + 0.003 * (np.arange(20) >= 10)), 100)
+    assert flat(np.append(climbing, level + 0.001 * (np.arange(20) >= 10)), 100)
+    assert not flat(np.full(24, 0.5), 100)  # too early to say
+    assert flat(np.full(25, 0.5), 100)
+    up, down = np.linspace(0, 1, 100), np.linspace(1, 0, 100)
+    assert flat((up + down) / 2, 100)
+    assert not flat(np.stack([up, down], axis=1), 100)  # two that move and cancel in the mean
 
 
 def test_snapshots_are_few_and_end_with_the_last_step():
@@ -79,6 +82,7 @@ def test_a_killed_run_goes_on_to_the_same_record_and_is_then_skipped(tmp_path):
     with np.load(file.with_suffix(".npz")) as mine, np.load(whole.with_suffix(".npz")) as theirs:
         assert (mine["vectors"] == theirs["vectors"]).all()
         assert (mine["snapshot_steps"] == theirs["snapshot_steps"]).all()
+        assert (mine["curve_per_dim"] == theirs["curve_per_dim"]).all()
     assert reproduce("table1", tmp_path / "results", tmp_path / "scratch", only=SHORT) == []
 
 
