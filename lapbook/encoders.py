@@ -18,6 +18,25 @@ CONVOLUTIONS = ((16, 4, 2, 2), (16, 4, 2, 2), (16, 4, 1, 0))  # Tab. 3: channels
 SMALLEST_IMAGE = 10  # pixels a side; of less, the third convolution has nothing left to look at
 
 
+class Normalise(nn.Module):
+    """x ↦ (x - mean) · scale, fixed by the data."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("scale", torch.ones(()))
+
+    def fit(self, table: np.ndarray, rho: np.ndarray, length: float) -> None:
+        """Make the mean 0 and the root mean square length `length`, for observations (m, ...) with weights rho (m,)."""
+        mean = np.tensordot(rho, table, axes=1)
+        spread = np.sqrt(rho @ ((table - mean) ** 2).reshape(len(table), -1).sum(axis=1))
+        self.mean.copy_(torch.from_numpy(mean))
+        self.scale.fill_(length / max(spread, 1e-12))
+
+    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+        return (x - self.mean) * self.scale
+
+
 class ChannelsFirst(nn.Module):
     """Images (batch, rows, columns, channels) as convolutions want them, (batch, channels, rows, columns)."""
 
@@ -38,18 +57,19 @@ class Fourier(nn.Module):
 
 def build(settings: Settings, shape: tuple[int, ...]) -> nn.Sequential:
     """The encoder, not yet initialised, for observations of that shape; its last layer is linear with d outputs."""
+    first: list[nn.Module] = [Normalise(shape)] if settings.normalise else []
     kind = settings.encoder if settings.encoder != "auto" else "conv" if len(shape) == 3 else "mlp"
     if kind == "conv":
         if len(shape) != 3 or min(shape[:2]) < SMALLEST_IMAGE:
             least = f"(rows, columns, channels) with at least {SMALLEST_IMAGE} rows and columns"
             raise ValueError(f"encoder 'conv' needs observations of shape {least}, got {shape}")
-        layers: list[nn.Module] = [ChannelsFirst()]
+        layers = [*first, ChannelsFirst()]
         (*sides, width) = shape
         for channels, kernel, stride, padding in CONVOLUTIONS:
             layers += [nn.Conv2d(width, channels, kernel, stride, padding), nn.ReLU()]
             sides, width = [(side + 2 * padding - kernel) // stride + 1 for side in sides], channels
         return nn.Sequential(*layers, nn.Flatten(), nn.Linear(width * math.prod(sides), settings.d))
-    layers, width = [nn.Flatten()], math.prod(shape)
+    layers, width = [*first, nn.Flatten()], math.prod(shape)
     if kind == "fourier":
         layers, width = [*layers, Fourier(width, settings.fourier_features)], 2 * settings.fourier_features
     for _ in range(3):
@@ -76,6 +96,8 @@ def on_table(encoder: nn.Sequential, table: Tensor) -> Callable[[], Tensor]:
     on its distinct patches only, and the next one gathers their values: the same output and gradient, and the less
     work the more the images have in common.
     """
+    if isinstance(encoder[0], Normalise):
+        encoder, table = encoder[1:], encoder[0](table)
     if not isinstance(encoder[0], ChannelsFirst):
         return lambda: encoder(table)
     # pixel (n, y, x) of the images is colours[where[n, y, x]]; after a layer, a position is one of its distinct patches

@@ -63,7 +63,8 @@ def table1_training(setting: Setting):
         changes["coefficients"] = "equal"
     if setting["method"] == "gd+ritz":
         changes["steps"] = 2000
-    return preset(setting["preset"], **changes)
+    images = setting["obs"] == "image" and setting["preset"] == "fast"
+    return preset("fast-images" if images else setting["preset"], **changes)
 
 
 def table1_run(setting: Setting, scratch: Path, report: Report) -> tuple[dict, dict, dict[str, np.ndarray]]:

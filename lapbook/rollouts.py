@@ -162,13 +162,17 @@ def lag_law(left: int, gamma: float = 0.9) -> np.ndarray:
 
 def pair_probabilities(data: Data, gamma: float = 0.9) -> np.ndarray:
     """The exact law of `pairs`: entry (s, s') is the probability of that pair of rows, shape (m, m)."""
+    _check_gamma(gamma)
     m, total = len(data.observations), np.zeros(len(data.observations) ** 2)
     for length in np.unique(data.lengths):
         index = data.index[data.lengths == length]
-        for t in range(length):
-            weights = lag_law(length - t, gamma) / (length * len(data.index))
-            pair = index[:, [t]] * m + index[:, t + 1 : length + 1]
-            total += np.bincount(pair.ravel(), np.tile(weights, len(index)), minlength=m * m)
+        weights = (1 - gamma) / (1 - gamma ** np.arange(length, 0, -1)) / (length * len(data.index))  # at t = 0 …
+        for i in range(length):
+            if gamma**i < 1e-17:  # nothing is left to add
+                break
+            pair = index[:, : length - i] * m + index[:, 1 + i : length + 1]
+            share = np.broadcast_to(gamma**i * weights[: length - i], pair.shape)
+            total += np.bincount(pair.ravel(), share.ravel(), minlength=m * m)
     return total.reshape(m, m)
 
 

@@ -23,6 +23,7 @@ from lapbook.objective import coefficients, pair_loss, penalty
 from lapbook.rayleigh import data_spectrum
 from lapbook.rollouts import Data, pairs, visited
 
+ANNEALED = 0.1  # share of the steps over which β falls to its value
 KNOWN_UP_TO = 1000  # distinct observations; their eigenvalues are then quick to compute
 
 
@@ -48,6 +49,9 @@ class Settings:
     """The last share of the steps, in [0, 1], over which lr falls linearly to 0: it quiets the noise of the batches."""
     beta: float = 1.0
     """Weight β of the penalty."""
+    anneal: float = 1.0
+    """β begins at so many times its value and falls to it, geometrically, over the first tenth of the steps. While
+    a network is still rough, its dimensions have large eigenvalues and would vanish under a weak penalty."""
     target_scale: float = 1.0
     """s, the mean square wanted of each f_i; a dimension with eigenvalue λ_i ≥ β s vanishes."""
     gamma: float = 0.9
@@ -55,6 +59,9 @@ class Settings:
     encoder: str = "auto"
     """"mlp" (3×256 ReLU), "conv" (Tab. 3), "fourier" (fixed sines and cosines, then the MLP), or "auto", which takes
     "conv" for images, observations of shape (rows, columns, channels), and "mlp" for all others."""
+    normalise: float = 0.0
+    """If positive, observations are centred on their mean in the data and scaled to that root mean square length:
+    images of one map are nearly the same, and a network must be told where they differ."""
     fourier_sigma: float = 8.0
     """Standard deviation of the frequencies of "fourier"."""
     fourier_features: int = 128
@@ -71,6 +78,10 @@ class Settings:
         for name in ("lr", "beta", "target_scale", "fourier_sigma"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"{name} must be positive and finite, got {getattr(self, name)}")
+        if not 1 <= self.anneal < math.inf:
+            raise ValueError(f"anneal must be at least 1 and finite, got {self.anneal}")
+        if not 0 <= self.normalise < math.inf:
+            raise ValueError(f"normalise must be at least 0 and finite, got {self.normalise}")
         if not 0 <= self.gamma < 1:
             raise ValueError(f"gamma must lie in [0, 1), got {self.gamma}")
         if not 0 <= self.decay <= 1:
@@ -80,12 +91,18 @@ class Settings:
         # a kind is known or not whatever d is, and the d of a file may be absurdly large
         coefficients(1 if isinstance(self.coefficients, str) else self.d, self.coefficients)
 
+    def beta_at(self, step: int) -> float:
+        """β at a step, counted from 1."""
+        return self.beta * self.anneal ** max(0.0, 1 - (step - 1) / (ANNEALED * self.steps))
+
 
 # "fast" was picked among seven settings by SimGT against the truth on GridRoom, data seeds 0 and 2, one run each, so
 # these two seeds flatter it: judge it on others. It is not for small maps: a dimension with λ ≥ β s = 0.1 vanishes.
+# What "fast-images" adds was found on one data set of each map, seed 7.
 PRESETS = {
     "paper": Settings(steps=200_000),
     "fast": Settings(steps=5_000, lr=2e-3, decay=0.5, target_scale=0.1),
+    "fast-images": Settings(steps=8_000, lr=2e-3, decay=0.5, target_scale=0.1, anneal=10.0, normalise=10.0),
     "smoke": Settings(steps=50, batch=128),
 }
 
@@ -209,6 +226,8 @@ def learn(
     with torch.random.fork_rng(devices=[]):  # torch's layers draw weights when made; these are not kept
         encoder = build(settings, observations.shape[1:])
     initialise(encoder, settings, torch.Generator().manual_seed(int(rng.integers(2**63))))
+    if settings.normalise:
+        encoder[0].fit(observations, data.rho, settings.normalise)
     representation = Representation(encoder, settings, observations.shape[1:])
     optimizer = torch.optim.Adam(encoder.parameters(), lr=settings.lr, fused=True)
     done = 0
@@ -221,7 +240,7 @@ def learn(
         for step in range(done + 1, settings.steps + 1):
             halves = visited(data, 2 * settings.batch, rng).reshape(2, -1)
             rows = torch.from_numpy(np.stack([*pairs(data, settings.batch, settings.gamma, rng), *halves]))
-            loss = sampled_loss(f, rows, c, settings.beta, settings.target_scale)
+            loss = sampled_loss(f, rows, c, settings.beta_at(step), settings.target_scale)
             optimizer.zero_grad()
             loss.backward()
             _check_finite(loss, step, checkpoint)

@@ -22,7 +22,21 @@ import lapbook as lb
 from lapbook.explorers.base import joined, pack, still
 from lapbook.layouts import GRID_MAZE, GRID_ROOM
 
-MAKERS = [lb.explorers.eigenvectors, lb.explorers.rotation, lb.explorers.coefficients]
+
+def runs(layout, frames=5, d=4):
+    """Two made-up runs: noise, and noise that fades into the truth with the wrong sign."""
+    truth = lb.spectrum.eigenvectors(layout, d).vectors
+    noise = np.random.default_rng(0).standard_normal((2, frames, layout.n, d)) / np.sqrt(layout.n)
+    share = np.linspace(0, 1, frames)[:, None, None]
+    return noise[0], (1 - share) * noise[1] - share * truth
+
+
+def playback():
+    steps = [10**k for k in range(1, 6)]
+    return lb.explorers.playback([lb.explorers.film(layout, steps, *runs(layout)) for layout in (GRID_MAZE, GRID_ROOM)])
+
+
+MAKERS = [lb.explorers.eigenvectors, lb.explorers.rotation, lb.explorers.coefficients, playback]
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -63,6 +77,11 @@ def test_values_are_checked():
         lb.explorers.eigenvectors(dimension=21)
     with pytest.raises(ValueError, match=r"plane must be \[i, j\] with 1 ≤ i < j ≤ 10: got \[3, 3\]"):
         lb.explorers.rotation(plane=(3, 3))
+    with pytest.raises(ValueError, match="frame must lie in 1 … 5: got 6"):
+        playback().frame = 6
+    gd, ggd = runs(GRID_MAZE)
+    with pytest.raises(ValueError, match=r"ggd must have shape \(steps, n, d\) = \(5, 161, 4\), got \(5, 161, 3\)"):
+        lb.explorers.film(GRID_MAZE, range(5), gd, ggd[..., :3])
     seen = []
     w.observe(lambda change: seen.append(change["new"]), "coefficients")
     w.coefficients = [3, 2, 1]
@@ -145,6 +164,20 @@ def test_presets_agree_with_python(page):
         assert found == pytest.approx(lb.objective.coefficients(7, kind))
 
 
+def test_films_come_out_as_they_went_in(page):
+    gd, ggd = runs(GRID_MAZE)
+    film = lb.explorers.film(GRID_MAZE, range(5), gd, ggd)
+    truth = lb.spectrum.eigenvectors(GRID_MAZE, 4).vectors
+    for name, run in (("gd", gd), ("ggd", ggd)):
+        frames = in_browser(page, "playback", "m.unreel(bytes, 161, 4).map((f) => f.map((u) => [...u]))",
+                            bytes=film["films"][name])  # fmt: skip
+        for vectors, original in zip(np.array(frames).transpose(0, 2, 1), run, strict=True):
+            assert lb.sim_gt(vectors, original) > 0.999
+            assert ((vectors * truth).sum(axis=0) >= 0).all()
+            score = in_browser(page, "playback", "m.simGT(u, t)", u=vectors.T.tolist(), t=truth.T.tolist())
+            assert score == pytest.approx(lb.sim_gt(vectors, truth), rel=1e-9)
+
+
 def opened(browser, url, **options):
     page = browser.new_page(viewport={"width": 1280, "height": 900}, **options)
     page.problems = []
@@ -161,7 +194,9 @@ def picture(locator):
 
 
 @pytest.mark.parametrize("scheme", ["http", "file"])
-@pytest.mark.parametrize("chapter", ["01-states-as-a-graph", "02-graph-drawing", "03-the-theorem"])
+@pytest.mark.parametrize(
+    "chapter", ["01-states-as-a-graph", "02-graph-drawing", "03-the-theorem", "05-neural-approximation"]
+)
 def test_every_slider_changes_its_figure_by_keyboard(browser, origins, chapter, scheme):
     page = opened(browser, f"{origins[scheme]}book/{chapter}.html")
     explorer = page.locator(".lb-explorer").first

@@ -45,15 +45,18 @@ def weights(rep):
     return torch.cat([p.detach().flatten() for p in rep.encoder.parameters()])
 
 
+@pytest.mark.parametrize("normalise", [0.0, 3.0])
 @pytest.mark.parametrize(("encoder", "obs"), [("mlp", "xy"), ("fourier", "xy"), ("conv", "image"), ("mlp", "image")])
-def test_gathering_gives_the_loss_and_gradient_of_the_plain_way(encoder, obs):
+def test_gathering_gives_the_loss_and_gradient_of_the_plain_way(encoder, obs, normalise):
     layout = lb.layouts.rooms(3, 4, size=3)
-    settings = preset("smoke", d=D, encoder=encoder, fourier_sigma=2.0)
+    settings = preset("smoke", d=D, encoder=encoder, fourier_sigma=2.0, normalise=normalise)
     table = torch.from_numpy(lb.envs.grid.observe(layout, np.arange(layout.n), obs)).double()
     if obs == "image":
         table[:, 4:] *= torch.arange(1, 10, dtype=float)[:, None, None]  # neither symmetric nor in few colours
     net = build(settings, tuple(table.shape[1:]))
     initialise(net, settings, torch.Generator().manual_seed(0))
+    if normalise:
+        net[0].fit(table.numpy(), np.full(layout.n, 1 / layout.n), normalise)
     net = net.double()
     rows = torch.from_numpy(np.random.default_rng(0).integers(layout.n, size=(4, 100)))
     c = torch.tensor(lb.objective.coefficients(D))
@@ -284,6 +287,26 @@ def test_same_seed_same_result_and_torch_is_left_alone():
     assert not torch.equal(weights(first), weights(other))
 
 
+def test_observations_are_centred_and_scaled_on_request(tmp_path):
+    data = replace(DATA, observations=5 + 2 * DATA.observations)
+    rep = learn(data, SMALL, normalise=3.0, steps=2)
+    x = rep.encoder[0](torch.from_numpy(data.observations)).numpy()
+    assert DATA.rho @ x == pytest.approx(np.zeros(2), abs=1e-5)
+    assert DATA.rho @ (x**2).sum(axis=1) == pytest.approx(9, rel=1e-5)
+    rep.save(tmp_path / "rep.safetensors")
+    loaded = Representation.load(tmp_path / "rep.safetensors")
+    assert (loaded(data.observations) == rep(data.observations)).all()
+
+
+def test_the_penalty_falls_to_its_weight():
+    settings = replace(SMALL, beta=2.0, anneal=8.0, steps=100)
+    betas = [settings.beta_at(step) for step in range(1, 101)]
+    assert betas[0] == 16
+    assert betas[5] == pytest.approx(2 * 8**0.5)
+    assert betas[10:] == [2.0] * 90
+    assert SMALL.beta_at(1) == SMALL.beta
+
+
 def test_training_ends_where_the_callback_says(tmp_path):
     path, seen = tmp_path / "checkpoint.safetensors", []
 
@@ -331,7 +354,7 @@ def test_presets():
     assert PRESETS["paper"] == Settings(steps=200_000, d=10, batch=1024, lr=1e-3, beta=1, target_scale=1, gamma=0.9)
     assert PRESETS["paper"].decay == 0
     assert preset("fast", d=3).d == 3
-    with pytest.raises(ValueError, match="preset must be one of paper, fast, smoke: got 'slow'"):
+    with pytest.raises(ValueError, match="preset must be one of paper, fast, fast-images, smoke: got 'slow'"):
         preset("slow")
 
 
@@ -343,6 +366,8 @@ def test_presets():
         ({"lr": np.nan}, "lr must be positive and finite, got nan"),
         ({"beta": -1}, "beta must be positive and finite, got -1"),
         ({"decay": 2}, r"decay must lie in \[0, 1\], got 2"),
+        ({"anneal": 0.5}, "anneal must be at least 1 and finite, got 0.5"),
+        ({"normalise": -1}, "normalise must be at least 0 and finite, got -1"),
         ({"gamma": 1}, r"gamma must lie in \[0, 1\), got 1"),
         ({"encoder": "transformer"}, "encoder must be one of auto, mlp, conv, fourier: got 'transformer'"),
         ({"coefficients": "random"}, "coefficients must be one of"),

@@ -6,13 +6,14 @@ w                      # in the next cell, w.coefficients holds what the sliders
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import traitlets
 
-from lapbook import objective
+from lapbook import objective, spectrum
 from lapbook.explorers.base import Explorer, pack
 from lapbook.layouts import GRID_MAZE, GRID_ROOM, Layout
 
@@ -73,6 +74,30 @@ class Coefficients(Explorer):
         return c
 
 
+class Playback(Explorer):
+    """Two training runs beside the truth, step by step."""
+
+    name = "playback"
+    label = "Eigenvectors of the map"
+    map = traitlets.Unicode().tag(sync=True)
+    frame = traitlets.Int(1).tag(sync=True)
+    dimension = traitlets.Int(2).tag(sync=True)
+
+    @traitlets.validate("map")
+    def _known(self, proposal: dict[str, Any]) -> str:
+        if proposal["value"] not in self.data:
+            raise ValueError(f"map must be one of {', '.join(self.data)}: got {proposal['value']!r}")
+        return proposal["value"]
+
+    @traitlets.validate("frame")
+    def _is_frame(self, proposal: dict[str, Any]) -> int:
+        return _between("frame", proposal["value"], 1, max(len(entry["steps"]) for entry in self.data.values()))
+
+    @traitlets.validate("dimension")
+    def _is_dimension(self, proposal: dict[str, Any]) -> int:
+        return _between("dimension", proposal["value"], 1, max(len(entry["values"]) for entry in self.data.values()))
+
+
 def eigenvectors(layouts: Sequence[Layout] = (GRID_ROOM, GRID_MAZE), dimension: int = 2) -> Eigenvectors:
     """Chapter 1: choose a map and a dimension 1 … 20."""
     data = {layout.name: pack(layout, 20) for layout in layouts}
@@ -91,6 +116,33 @@ def coefficients(
     """Chapter 3: choose d and c_1 … c_d, and run the descent."""
     values = objective.coefficients(d, c, decreasing=False).tolist()
     return Coefficients(data={layout.name: pack(layout, 10)}, coefficients=values, seed=seed)
+
+
+def playback(films: Sequence[dict[str, Any]], dimension: int = 2) -> Playback:
+    """Chapter 5: choose a map, a training step and a dimension. Each film is made by `film`."""
+    data = {each["name"]: each for each in films}
+    frame = len(films[0]["steps"])
+    return Playback(data=data, map=films[0]["name"], frame=frame, dimension=dimension)
+
+
+def film(layout: Layout, steps: Sequence[int], gd: np.ndarray, ggd: np.ndarray) -> dict[str, Any]:
+    """Two runs packed for `playback`: gd and ggd of shape (steps, n, d) are f on all states at each of the steps.
+
+    Vectors are turned to the sign of the truth and rounded to one byte a state, which is all that colours show.
+    """
+    shape = (len(steps), layout.n, np.shape(gd)[-1])
+    for name, run in (("gd", gd), ("ggd", ggd)):
+        if np.shape(run) != shape:
+            raise ValueError(f"{name} must have shape (steps, n, d) = {shape}, got {np.shape(run)}")
+    packed = pack(layout, shape[2])
+    truth = spectrum.eigenvectors(layout, shape[2]).vectors
+    films = {}
+    for name, run in (("gd", np.asarray(gd, dtype=float)), ("ggd", np.asarray(ggd, dtype=float))):
+        signs = np.where((run * truth).sum(axis=1, keepdims=True) < 0, -1, 1)
+        largest = np.maximum(np.abs(run).max(axis=1, keepdims=True), 1e-12)
+        integers = np.rint(127 * signs * run / largest).astype(np.int8)
+        films[name] = base64.b64encode(np.ascontiguousarray(integers.transpose(0, 2, 1)).tobytes()).decode()
+    return {"name": layout.name, **packed, "steps": [int(step) for step in steps], "films": films}
 
 
 def _between(name: str, value: int, low: int, high: int) -> int:
