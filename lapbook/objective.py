@@ -118,9 +118,9 @@ def pair_loss(f: Any, g: Any, c: Any) -> Any:
 
 
 def penalty(F1: Any, F2: Any, c: Any, target: float = 1.0) -> Any:
-    """Eq. (7) and (8) for any c: Σ_jk min(c_j, c_k) (E f_j f_k - s δ_jk)², without bias.
+    """Eq. (7) and (8) for any c: Σ_jk min(c_j, c_k) (E f_j f_k - τ δ_jk)², without bias.
 
-    The square is the product of two estimates from independent batches F1, F2 of shape (batch, d). `target` is s,
+    The square is the product of two estimates from independent batches F1, F2 of shape (batch, d). `target` is τ,
     the mean square wanted of each f_i: 1 in the paper, 1/d in the code it builds on.
     """
     G1, G2 = F1.T @ F1 / len(F1), F2.T @ F2 / len(F2)
@@ -130,9 +130,9 @@ def penalty(F1: Any, F2: Any, c: Any, target: float = 1.0) -> Any:
 
 
 def mean_square(values: np.ndarray, beta: float, target: float = 1.0) -> np.ndarray:
-    """What the penalty leaves of each dimension: E f_i² = s max(0, 1 - λ_i/(β s)), for the eigenvalues λ_i of I - P.
+    """What the penalty leaves of each dimension: E f_i² = τ max(0, 1 - λ_i/(β τ)), for the eigenvalues λ_i of I - P.
 
-    A dimension with λ_i ≥ β s vanishes.
+    A dimension with λ_i ≥ β τ vanishes.
 
     >>> mean_square(np.array([0.0, 0.5, 2.0]), beta=1.0).tolist()
     [1.0, 0.5, 0.0]

@@ -58,14 +58,19 @@ def read(experiment: str, where: Path | str | None = None, **setting: Any) -> li
             record = json.loads(file.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(f"{file} is not a record, it may be damaged: delete it and reproduce it") from error
-        if all(record["setting"].get(key) == value for key, value in setting.items()):
-            records.append({**record, "file": str(file)})
+        records.append({**record, "file": str(file)})
+    records = select(records, **setting)
     if not records:
         known = sorted(p.name for p in path.parent.glob("*") if p.is_dir())
         asked = ", ".join(f"{k}={v}" for k, v in setting.items())
         raise ValueError(f"experiment must have records{' with ' + asked if asked else ''}: {experiment} has none, "
                          f"there are {', '.join(known) or 'none at all'}")  # fmt: skip
     return records
+
+
+def select(records: Iterable[Record], **setting: Any) -> list[Record]:
+    """The records whose settings have these values; none is an answer too."""
+    return [r for r in records if all(r["setting"].get(key) == value for key, value in setting.items())]
 
 
 def arrays(record: Record) -> dict[str, np.ndarray]:

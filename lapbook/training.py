@@ -53,7 +53,7 @@ class Settings:
     """β begins at so many times its value and falls to it, geometrically, over the first tenth of the steps. While
     a network is still rough, its dimensions have large eigenvalues and would vanish under a weak penalty."""
     target_scale: float = 1.0
-    """s, the mean square wanted of each f_i; a dimension with eigenvalue λ_i ≥ β s vanishes."""
+    """τ, the mean square wanted of each f_i; a dimension with eigenvalue λ_i ≥ β τ vanishes."""
     gamma: float = 0.9
     """Discount γ of the multi-step pairs, in [0, 1)."""
     encoder: str = "auto"
@@ -97,7 +97,7 @@ class Settings:
 
 
 # "fast" was picked among seven settings by SimGT against the truth on GridRoom, data seeds 0 and 2, one run each, so
-# these two seeds flatter it: judge it on others. It is not for small maps: a dimension with λ ≥ β s = 0.1 vanishes.
+# these two seeds flatter it: judge it on others. It is not for small maps: a dimension with λ ≥ β τ = 0.1 vanishes.
 # What "fast-images" adds was found on one data set of each map, seed 7.
 PRESETS = {
     "paper": Settings(steps=200_000),

@@ -32,4 +32,7 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("lapbook/")}
     files = [path for path in (ROOT / "lapbook").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    assert inside == {path.relative_to(ROOT).as_posix() for path in files}
+    results = [path for path in (ROOT / "book" / "results").rglob("*") if path.is_file()]
+    shipped = {f"lapbook/_results/{path.relative_to(ROOT / 'book' / 'results').as_posix()}" for path in results}
+    assert results
+    assert inside == {path.relative_to(ROOT).as_posix() for path in files} | shipped
