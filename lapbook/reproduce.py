@@ -203,7 +203,7 @@ def reproduce(experiment: str, where: Path, scratch: Path, jobs: int = 1, only: 
         failed: list[str] = []
         while waiting or running:
             while waiting and len(running) < jobs:
-                process = context.Process(target=_work, args=(*waiting.pop(0), queue))
+                process = context.Process(target=_work, args=(*waiting.pop(0), queue), daemon=True)
                 process.start()
                 running.append(process)
             try:
