@@ -72,6 +72,7 @@ export default {
       if (shown?.film !== film) {
         const views = ["truth", ...Object.keys(METHODS)].map((key) => {
           const view = { key, ...heatmap(film.map), caption: h("figcaption") };
+          view.element.style.width = "11rem"; // three beside one another in a page
           view.figure = h("figure", {}, view.element, view.caption);
           return view;
         });
