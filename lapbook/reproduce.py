@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 from tqdm import tqdm
 
@@ -76,7 +77,7 @@ def table1_run(setting: Setting, scratch: Path, report: Report) -> tuple[dict, d
     layout, d = LAYOUTS[setting["env"]], setting["d"]
     rng = np.random.default_rng(setting["seed"])
     start = time.perf_counter()
-    env = lb.rollouts.gymnasium.make(f"lapbook/{setting['env']}-v0", obs=setting["obs"])
+    env = gymnasium.make(f"lapbook/{setting['env']}-v0", obs=setting["obs"])
     data = lb.collect(env, transitions=100_000, length=50, rng=rng)
     truth = lb.spectrum.eigenvectors(layout, d).vectors[data.states]
     training = table1_training(setting)

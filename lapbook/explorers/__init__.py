@@ -18,19 +18,24 @@ from lapbook.explorers.base import Explorer, pack
 from lapbook.layouts import GRID_MAZE, GRID_ROOM, Layout
 
 
-class Eigenvectors(Explorer):
-    """One eigenvector of a map at a time, with its place in the spectrum."""
+class OneOfSeveralMaps(Explorer):
+    """An explorer with a choice among the maps in its data."""
 
-    name = "eigenvectors"
-    label = "Eigenvectors of GridRoom"
     map = traitlets.Unicode().tag(sync=True)  # widgets have a trait `layout` of their own
-    dimension = traitlets.Int(2).tag(sync=True)
 
     @traitlets.validate("map")
     def _known(self, proposal: dict[str, Any]) -> str:
         if proposal["value"] not in self.data:
             raise ValueError(f"map must be one of {', '.join(self.data)}: got {proposal['value']!r}")
         return proposal["value"]
+
+
+class Eigenvectors(OneOfSeveralMaps):
+    """One eigenvector of a map at a time, with its place in the spectrum."""
+
+    name = "eigenvectors"
+    label = "Eigenvectors of GridRoom"
+    dimension = traitlets.Int(2).tag(sync=True)
 
     @traitlets.validate("dimension")
     def _in_range(self, proposal: dict[str, Any]) -> int:
@@ -74,20 +79,13 @@ class Coefficients(Explorer):
         return c
 
 
-class Playback(Explorer):
+class Playback(OneOfSeveralMaps):
     """Two training runs beside the truth, step by step."""
 
     name = "playback"
     label = "Eigenvectors of the map"
-    map = traitlets.Unicode().tag(sync=True)
     frame = traitlets.Int(1).tag(sync=True)
     dimension = traitlets.Int(2).tag(sync=True)
-
-    @traitlets.validate("map")
-    def _known(self, proposal: dict[str, Any]) -> str:
-        if proposal["value"] not in self.data:
-            raise ValueError(f"map must be one of {', '.join(self.data)}: got {proposal['value']!r}")
-        return proposal["value"]
 
     @traitlets.validate("frame")
     def _is_frame(self, proposal: dict[str, Any]) -> int:
