@@ -20,6 +20,7 @@ _NAMES = {
     "Representation": "training",
     "collect": "rollouts",
     "learn": "training",
+    "recorded": "rollouts",
     "ritz": "rayleigh",
     "sim_gt": "metrics",
     "sim_run": "metrics",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 
-from lapbook.reproduce import EXPERIMENTS, reproduce
+from lapbook.experiments import EXPERIMENTS
+from lapbook.reproduce import reproduce
 from lapbook.results import folder
 
 
@@ -19,6 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     command.add_argument("experiment", choices=EXPERIMENTS)
     command.add_argument("--jobs", type=int, default=1, help="settings to run side by side, one thread each")
     command.add_argument("--only", default="*", help="settings whose name matches, e.g. 'GridRoom-xy-ggd-*'")
+    command.add_argument("--hours", type=float, default=math.inf, help="end a run after so long; more lets it go on")
     command.add_argument("--where", type=Path, default=folder(), help="folder of the records (default: the book's)")
     command.add_argument("--scratch", type=Path, default=Path(".lapbook"), help="folder for checkpoints")
     command.add_argument("--list", action="store_true", help="name the settings and whether they have a record")
@@ -31,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
             print("done" if there else "open", name(setting))
         return 0
     try:
-        files = reproduce(given.experiment, given.where, given.scratch, given.jobs, given.only)
+        files = reproduce(given.experiment, given.where, given.scratch, given.jobs, given.only, given.hours)
     except (ValueError, RuntimeError) as error:
         print(f"lapbook: {error}", file=sys.stderr)
         return 1

@@ -284,3 +284,6 @@ GRID_MAZE = Layout(
     """,
     "GridMaze",
 )
+
+# The map of each of the paper's environments: the continuous ones have the walls of the gridworlds.
+LAYOUTS = {"GridRoom": GRID_ROOM, "GridMaze": GRID_MAZE, "PointRoom": GRID_ROOM, "PointMaze": GRID_MAZE}

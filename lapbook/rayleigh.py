@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.linalg import eigsh
 
 from lapbook.layouts import Seed
 from lapbook.rollouts import Data, pair_probabilities, pairs
@@ -47,16 +49,31 @@ def empirical(data: Data, gamma: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
     return M - W, M
 
 
-def data_spectrum(data: Data, d: int, gamma: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+def data_spectrum(
+    data: Data, d: int, gamma: float = 0.9, samples: int | None = None, rng: Seed = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, shape (d,), and eigenvectors, shape (m, d), of the walk as the data show it.
 
     These are the minimiser of the weighted objective over all functions of the state, so no learner that minimises
     it on these data can be expected to come closer to the truth: their SimGT is the data's ceiling.
+
+    All pairs count, in dense matrices. Where there are thousands of states, give a number of `samples` instead: so
+    many pairs are drawn with `rng` and their sparse matrix is solved.
     """
-    G, M = empirical(data, gamma)
-    if not 1 <= d <= len(G):
-        raise ValueError(f"d must be between 1 and {len(G)}, the number of distinct states: got {d}")
-    return scipy.linalg.eigh(G, M, subset_by_index=(0, d - 1))
+    m = len(data.observations)
+    if not 1 <= d <= m:
+        raise ValueError(f"d must be between 1 and {m}, the number of distinct states: got {d}")
+    if samples is None:
+        return scipy.linalg.eigh(*empirical(data, gamma), subset_by_index=(0, d - 1))
+    s, t = pairs(data, samples, gamma, rng)
+    W = sp.coo_array((np.full(2 * samples, 0.5 / samples), (np.append(s, t), np.append(t, s))), shape=(m, m)).tocsr()
+    rho = W.sum(axis=1)
+    if not rho.all():
+        raise ValueError(f"samples must be enough to meet every state: of {m}, {(rho == 0).sum()} are in no pair")
+    scale = sp.diags_array(rho**-0.5)
+    values, vectors = eigsh(scale @ W @ scale, d, which="LA", v0=rho**0.5)  # of P, where the largest are sought
+    order = np.argsort(-values)
+    return 1 - values[order], scale @ vectors[:, order]
 
 
 def ritz(

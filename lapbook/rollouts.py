@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import gymnasium
 import numpy as np
+from scipy.spatial import cKDTree
 
-from lapbook.layouts import Seed
+from lapbook.layouts import LAYOUTS, Seed
 
 
 @dataclass(frozen=True)
@@ -61,30 +63,28 @@ def collect(env: gymnasium.Env | str, transitions: int = 100_000, length: int = 
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
     rng = np.random.default_rng(rng)
-    table = _Table()
     if env.spec is not None and env.spec.namespace == "lapbook":
-        rows, lengths = _batch(env, math.ceil(transitions / length), length, rng, table)
-    else:
-        rows, lengths = _one_by_one(env, transitions, length, rng, table)
-    observations, states, order = table.sorted()
-    return Data(observations, order[rows], lengths, states)
+        return _batch(env, math.ceil(transitions / length), length, rng)
+    return _one_by_one(env, transitions, length, rng)
 
 
-def _batch(env, episodes, length, rng, table) -> tuple[np.ndarray, np.ndarray]:
+def _batch(env, episodes, length, rng) -> Data:
     envs = gymnasium.make_vec(env.spec, num_envs=episodes, vectorization_mode="vector_entry_point")
     envs.action_space.seed(int(rng.integers(2**31)))
     observation, info = envs.reset(seed=int(rng.integers(2**31)))
-    rows = [list(map(table.row, observation, info["state"]))]
+    table = _Table() if info["state"].ndim == 1 else _Stack()  # states with numbers recur, positions do not
+    rows = [table.rows(observation, info["state"])]
     for _ in range(length):
         observation, _, _, _, info = envs.step(envs.action_space.sample())
-        rows.append(list(map(table.row, observation, info["state"])))
+        rows.append(table.rows(observation, info["state"]))
     envs.close()
-    return np.array(rows).T, np.full(episodes, length)
+    observations, states, order = table.sorted()
+    return Data(observations, order[np.array(rows).T], np.full(episodes, length), states)
 
 
-def _one_by_one(env, transitions, length, rng, table) -> tuple[np.ndarray, np.ndarray]:
+def _one_by_one(env, transitions, length, rng) -> Data:
     env.action_space.seed(int(rng.integers(2**31)))
-    rows, lengths = [], []
+    table, rows, lengths = _Table(), [], []
     seed = int(rng.integers(2**31))  # of the first reset only: the next ones continue its stream
     while sum(lengths) < transitions:
         observation, info = env.reset(seed=seed)
@@ -95,24 +95,28 @@ def _one_by_one(env, transitions, length, rng, table) -> tuple[np.ndarray, np.nd
             ended = terminated or truncated
         lengths.append(len(episode) - 1)
         rows.append(episode + [episode[-1]] * (length - lengths[-1]))
-    return np.array(rows), np.array(lengths)
+    observations, states, order = table.sorted()
+    return Data(observations, order[np.array(rows)], np.array(lengths), states)
 
 
 class _Table:
     """Distinct observations in the order in which they were first seen."""
 
     def __init__(self) -> None:
-        self.rows: dict[bytes, int] = {}
+        self.known: dict[bytes, int] = {}
         self.observations: list[np.ndarray] = []
         self.states: list = []
 
     def row(self, observation, state=None) -> int:
         observation = np.asarray(observation)
-        row = self.rows.setdefault(observation.tobytes(), len(self.observations))
+        row = self.known.setdefault(observation.tobytes(), len(self.observations))
         if row == len(self.observations):
             self.observations.append(observation.copy())
             self.states.append(state)
         return row
+
+    def rows(self, observations: np.ndarray, states: np.ndarray) -> list[int]:
+        return list(map(self.row, observations, states))
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         """Observations, states, and the new row of each old one."""
@@ -123,6 +127,54 @@ class _Table:
         numbered = states.ndim == 1 and states.dtype.kind in "iu"
         order = np.argsort(states, kind="stable") if numbered else np.arange(len(states))
         return observations[order], states[order], np.argsort(order)
+
+
+class _Stack:
+    """Observations that are all different, so that there is nothing to look up."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def rows(self, observations: np.ndarray, states: np.ndarray) -> np.ndarray:
+        self.seen.append((observations.copy(), states.copy()))
+        return np.arange(len(states)) + (len(self.seen) - 1) * len(states)
+
+    def sorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        observations, states = (np.concatenate(part) for part in zip(*self.seen, strict=True))
+        return observations, states, np.arange(len(states))
+
+
+def recorded(env: str, where: Path | str | None = None) -> Data:
+    """A million transitions that ship with the book, for `"PointRoom"` or `"PointMaze"`: no physics needed.
+
+    Observations were rounded to 16 bits, 1/400 of the ball's radius at worst; `states` are the positions on the floor.
+    """
+    from lapbook.envs.point import positions_of
+    from lapbook.results import arrays, read
+
+    names = sorted(record["setting"]["env"] for record in read("recorded", where))
+    if env not in names:
+        raise ValueError(f"env must be one of {', '.join(names)}: got {env!r}")
+    (record,) = read("recorded", where, env=env)
+    coordinates = arrays(record)["observations"].astype(np.float32)  # x and y first, which packs better
+    _, episodes, times = coordinates.shape
+    observations = np.ascontiguousarray(np.moveaxis(coordinates, 0, -1).reshape(-1, 2))
+    index = np.arange(len(observations)).reshape(episodes, times)
+    return Data(observations, index, np.full(episodes, times - 1), positions_of(LAYOUTS[env], observations))
+
+
+def rounded(data: Data, points: np.ndarray) -> Data:
+    """The same walks with every position replaced by the nearest of `points`, shape (n, 2).
+
+    The points that are met become the distinct observations; `states` are their numbers. It makes a finite chain of
+    a walk on a floor (Ulam's method): a state is then the set of positions that are nearest to a point.
+    """
+    if data.states is None or np.shape(data.states)[1:] != np.shape(points)[1:]:
+        shapes = None if data.states is None else np.shape(data.states), np.shape(points)
+        raise ValueError(f"data.states and points must be positions of the same kind, got shapes {shapes}")
+    _, nearest = cKDTree(points).query(data.states)
+    met, row = np.unique(nearest, return_inverse=True)
+    return Data(np.asarray(points)[met], row[data.index], data.lengths, met)
 
 
 def pairs(data: Data, size: int, gamma: float = 0.9, rng: Seed = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -158,6 +210,17 @@ def lag_law(left: int, gamma: float = 0.9) -> np.ndarray:
     _check_gamma(gamma)
     weights = float(gamma) ** np.arange(left)  # 0⁰ = 1: without discount the lag is 1
     return weights / weights.sum()
+
+
+def multi_step(walk: np.ndarray, length: int, gamma: float = 0.9) -> np.ndarray:
+    """Eigenvalues of I - P that the pairs see, 1 - E μ^lag, for those μ of one step of P, shape (d,) → (d,).
+
+    Of episodes of that length, t is uniform and the lag has the law of `pairs`. The eigenvectors are the same.
+    """
+    laws = [
+        lag_law(left, gamma) @ np.power.outer(np.asarray(walk), 1 + np.arange(left)).T for left in range(1, length + 1)
+    ]
+    return 1 - np.mean(laws, axis=0)
 
 
 def pair_probabilities(data: Data, gamma: float = 0.9) -> np.ndarray:

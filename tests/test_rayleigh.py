@@ -88,3 +88,14 @@ def test_bad_arguments_are_refused(rep):
         turned(rep, np.eye(4))
     with pytest.raises(ValueError, match="d must be between 1 and 271, the number of distinct states: got 300"):
         data_spectrum(DATA, 300)
+
+
+def test_a_sample_of_pairs_gives_nearly_the_spectrum_of_all():
+    data = lb.collect("lapbook/GridMaze-v0", 100_000, rng=0)
+    values, vectors = data_spectrum(data, 6)
+    sampled_values, sampled = data_spectrum(data, 6, samples=400_000)
+    assert sampled_values == pytest.approx(values, abs=2e-3)
+    assert lb.sim_gt(sampled, vectors) > 0.99
+    assert abs(sampled_values[0]) < 1e-12
+    with pytest.raises(ValueError, match=r"samples must be enough to meet every state: of 161, 1.. are in no pair"):
+        data_spectrum(data, 6, samples=10)

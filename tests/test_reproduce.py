@@ -10,7 +10,10 @@ import pytest
 
 import lapbook as lb
 from lapbook.__main__ import main
-from lapbook.reproduce import EXPERIMENTS, flat, reproduce, snapshot_steps, table1_training
+from lapbook.experiments import EXPERIMENTS, point
+from lapbook.experiments.common import flat, snapshot_steps
+from lapbook.experiments.table1 import training_settings
+from lapbook.reproduce import reproduce
 from lapbook.results import matching, name
 
 SHORT = "GridMaze-xy-gd+ritz-fast-10-3"
@@ -23,10 +26,42 @@ def test_table1_has_the_columns_of_the_paper():
     assert {(s["env"], s["obs"]) for s in paper} == {key for key in lb.paper.TABLE_1["gd"] if key[0].startswith("Grid")}
     assert len({name(setting) for setting in settings}) == len(settings)
     for setting in paper:
-        training = table1_training(setting)
+        training = training_settings(setting)
         literal = (training.steps, training.batch, training.lr, training.beta, training.target_scale, training.gamma)
         assert literal == (200_000, 1024, 1e-3, 1.0, 1.0, 0.9)
         assert training.coefficients == ("equal" if setting["method"] == "gd" else "paper")
+
+
+def test_point_has_the_two_other_columns_and_the_ablation():
+    settings = EXPERIMENTS["point"].settings
+    assert {(s["env"], s["obs"]) for s in settings if s["preset"] == "paper"} == set(lb.paper.TABLE_1["gd"]) - {
+        key for key in lb.paper.TABLE_1["gd"] if key[0].startswith("Grid")
+    }
+    assert {s["obs"] for s in settings} == {"xy", "fourier"}
+    paper = point.training_settings(settings[0])
+    assert (paper.steps, paper.batch, paper.lr, paper.target_scale, paper.encoder) == (200_000, 8192, 1e-3, 1.0, "auto")
+    for setting in settings:
+        small = point.training_settings(setting)
+        assert setting["preset"] == "paper" or small.steps * small.batch * 100 <= paper.steps * paper.batch
+
+
+def test_a_small_point_run_tells_before_and_after_the_turn(tmp_path, monkeypatch):
+    data = lb.recorded("PointRoom")
+    few = lb.rollouts.Data(data.observations, data.index[:40], data.lengths[:40], data.states)
+    monkeypatch.setattr(point, "collected", lambda *arguments: few)
+    monkeypatch.setattr(point, "ULAM_PAIRS", 200_000)
+    setting = {"env": "PointRoom", "obs": "fourier", "method": "gd", "preset": "fast", "d": 4, "seed": 3}
+    monkeypatch.setattr(point, "training_settings", lambda setting: lb.training.preset("smoke", d=4, steps=40))
+    monkeypatch.setattr(point, "PAIRS", 5000)
+    reports = []
+    metrics, budget, arrays = point.run(setting, tmp_path, lambda *report: reports.append(report), np.inf)
+    assert metrics["curve"]["steps"] == list(range(2, 41, 2))
+    assert metrics["sim_gt"] == pytest.approx(metrics["curve"]["sim_gt"][-1], abs=1e-3)
+    assert metrics["sim_gt_ritz"] == pytest.approx(metrics["curve"]["sim_gt_ritz"][-1], abs=1e-3)
+    assert 0 <= metrics["eigenvalues_ritz"][0] <= metrics["eigenvalues_ritz"][3] < 1
+    assert budget["samples"] == 40 * budget["batch"]
+    assert sum(steps for steps, _ in reports) == 40
+    assert arrays["ritz"].shape == arrays["vectors"].shape == (4382, 4)
 
 
 def test_a_curve_is_flat_when_its_last_fifth_is():
@@ -55,22 +90,26 @@ def command(tmp_path, *more):
     return [sys.executable, "-m", "lapbook", "reproduce", "table1", "--only", SHORT, *where, *more]
 
 
-def test_a_killed_run_goes_on_to_the_same_record_and_is_then_skipped(tmp_path):
-    """Killed hard, twice, in the middle: metrics as if nothing had happened."""
+def test_a_run_cut_short_and_then_killed_goes_on_to_the_same_record(tmp_path):
+    """Out of time, then killed hard in the middle: in the end, metrics as if nothing had happened."""
     file = tmp_path / "results" / "table1" / f"{SHORT}.json"
     checkpoint = tmp_path / "scratch" / "table1" / SHORT / "checkpoint.safetensors"
-    seen = None
-    for _ in range(2):
-        process = subprocess.Popen(command(tmp_path), stderr=subprocess.DEVNULL, start_new_session=True)
-        end = time.monotonic() + 60
-        while not checkpoint.exists() or checkpoint.stat().st_mtime_ns == seen:
-            assert process.poll() is None, "the run ended before it could be killed"
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        seen = checkpoint.stat().st_mtime_ns
-        assert not file.exists()
+    for _ in range(2):  # the second time there is a record that has had its hours
+        reproduce("table1", tmp_path / "results", tmp_path / "scratch", only=SHORT, hours=1e-6)
+        record = json.loads(file.read_text())
+        assert record["budget"]["steps"] == 200 < record["budget"]["steps_allowed"]
+        assert not record["budget"]["stopped_flat"]
+        assert record["provenance"]["command"].endswith("--hours 1e-06")
+    seen = checkpoint.stat().st_mtime_ns
+    process = subprocess.Popen(command(tmp_path), stderr=subprocess.DEVNULL, start_new_session=True)
+    end = time.monotonic() + 60
+    while checkpoint.stat().st_mtime_ns == seen:
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert json.loads(file.read_text()) == record
     (again,) = reproduce("table1", tmp_path / "results", tmp_path / "scratch", only=SHORT)
     assert again == file
     (whole,) = reproduce("table1", tmp_path / "whole", tmp_path / "scratch", only=SHORT)
@@ -105,8 +144,9 @@ def test_the_list_says_what_is_done(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"experiment": "table9"}, "experiment must be one of table1: got 'table9'"),
+        ({"experiment": "table9"}, "experiment must be one of table1, point, recorded: got 'table9'"),
         ({"experiment": "table1", "jobs": 0}, "jobs must be at least 1, got 0"),
+        ({"experiment": "table1", "hours": 0}, "hours must be positive, got 0"),
         ({"experiment": "table1", "only": "x"}, "only must match some setting of table1, such as GridRoom-.*: got 'x'"),
     ],
 )

@@ -132,3 +132,39 @@ def test_no_discount_gives_single_steps():
     assert lb.rollouts.lag_law(3, 0).tolist() == [1, 0, 0]
     with pytest.raises(ValueError, match=r"gamma must lie in \[0, 1\), got 1"):
         lb.rollouts.pairs(data, 5, gamma=1)
+
+
+def test_the_eigenvalues_of_several_steps_are_those_of_the_mixed_powers():
+    P = np.eye(GRID_ROOM.n) - lb.spectrum.laplacian(GRID_ROOM).toarray() / 4
+    mixed, power = np.zeros_like(P), np.eye(GRID_ROOM.n)
+    for lag in range(1, 6):
+        power = power @ P
+        share = sum(lb.rollouts.lag_law(left, 0.7)[lag - 1] for left in range(lag, 6)) / 5
+        mixed += share * power
+    expected = np.linalg.eigvalsh(np.eye(GRID_ROOM.n) - mixed)
+    walk = np.linalg.eigvalsh(P)[::-1]
+    assert np.sort(lb.rollouts.multi_step(walk, 5, 0.7)) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("env", ["PointRoom", "PointMaze"])
+def test_the_recorded_walks_stay_on_the_floor_and_take_small_steps(env):
+    data = lb.recorded(env)
+    assert data.transitions == 1_000_000
+    assert data.index.shape == (2000, 501)
+    gap = lb.walls.clearance(lb.layouts.LAYOUTS[env], data.states[::7])
+    assert gap.min() > 0.5 - 0.005  # 16 bits
+    walks = data.states[data.index]
+    assert np.linalg.norm(np.diff(walks, axis=1), axis=-1).max() < 0.5 + 0.01
+    with pytest.raises(ValueError, match="env must be one of PointMaze, PointRoom: got 'GridRoom'"):
+        lb.recorded("GridRoom")
+
+
+def test_rounding_makes_a_finite_chain_of_a_walk():
+    positions = np.array([[0.1, 0.0], [0.9, 0.1], [2.2, 0.0], [1.4, 0.0]])
+    walk = Data(positions, np.array([[0, 1, 2, 3]]), np.array([3]), positions)
+    chain = lb.rollouts.rounded(walk, np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [9.0, 9.0]]))
+    assert chain.index.tolist() == [[0, 1, 2, 1]]
+    assert chain.states.tolist() == [0, 1, 2]  # nobody was near the last
+    assert chain.observations.tolist() == [[0, 0], [1, 0], [2, 0]]
+    with pytest.raises(ValueError, match="must be positions of the same kind"):
+        lb.rollouts.rounded(counting(1, 2), positions)

@@ -116,8 +116,7 @@ def test_equal_coefficients_find_the_span_only(trained):
 def test_training_shrinks_each_dimension_as_the_law_says(trained):
     """E f_i² = s max(0, 1 - λ_i/(β s)), with λ_i that of the multi-step pairs: 1 - E μ_i^lag, μ_i = 1 - λ_i(L)/4."""
     walk = 1 - lb.spectrum.eigenvectors(LAYOUT, 3).values / 4
-    laws = [lb.rollouts.lag_law(left, 0.9) @ walk ** np.arange(1, left + 1)[:, None] for left in range(1, 51)]
-    values = 1 - np.mean(laws, axis=0)
+    values = lb.rollouts.multi_step(walk, 50, 0.9)
     assert values[2] > 0.15
     assert trained["paper"][1] == pytest.approx(lb.objective.mean_square(values, beta=1), abs=0.04)
 

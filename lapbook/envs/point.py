@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 import weakref
 from functools import partial
 from typing import Any
@@ -124,6 +127,11 @@ def observe(layout: Layout, positions: np.ndarray) -> np.ndarray:
     return (2 * np.asarray(positions) / floor_size(layout) - 1).astype(np.float32)
 
 
+def positions_of(layout: Layout, observations: np.ndarray) -> np.ndarray:
+    """Where on the floor an agent is that sees this, shape (..., 2): the inverse of `observe`."""
+    return (np.asarray(observations, dtype=float) + 1) * floor_size(layout) / 2
+
+
 def spaces() -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
     """Observation and action space of one ball, new ones each time: a space carries its own random numbers."""
     box = gymnasium.spaces.Box
@@ -232,9 +240,24 @@ def _checked_angles(actions: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 def _pybullet():
     try:
-        import pybullet
+        with _silent_stderr():
+            import pybullet
     except ImportError as error:
         raise ImportError(
             "the Point environments need PyBullet: pip install 'lapbook[point]' (it has wheels for Python 3.11)"
         ) from error
     return pybullet
+
+
+@contextlib.contextmanager
+def _silent_stderr():
+    """PyBullet greets with the date of its build, past Python's own stderr."""
+    sys.stderr.flush()
+    with open(os.devnull, "wb") as nowhere:
+        kept = os.dup(2)
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)

@@ -1,0 +1,93 @@
+"""What experiments share: their form, the rule for a flat curve, and the log of a run."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lapbook.results import replace_file
+
+Setting = dict[str, Any]
+Report = Callable[[int, str], None]
+"""Called with the number of steps done since the last call, and the metric that matters."""
+Outcome = tuple[dict, dict, dict[str, np.ndarray]]
+"""Metrics, budget and arrays of a record."""
+
+EVERY = 1000  # steps between two points of a curve
+FLAT_FROM = 0.25  # share of its steps that a run takes before it may stop on a flat curve
+FLAT_GAIN = 0.002  # a curve is flat if the mean of its last tenth differs by no more from that of the tenth before
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What there is to run, and how: one setting in; metrics, budget and arrays out."""
+
+    settings: tuple[Setting, ...]
+    run: Callable[[Setting, Path, Report, float], Outcome]
+    """Takes the setting, a folder for checkpoints, a report of progress and the hours it may take."""
+    steps: Callable[[Setting], int]
+    """Gradient steps that a setting takes at most."""
+
+
+def cut_short(budget: dict[str, Any]) -> bool:
+    """Whether a run ended because its time was over: it could go on."""
+    return not budget.get("stopped_flat") and budget.get("steps", 0) < budget.get("steps_allowed", 0)
+
+
+def flat(curve: np.ndarray, points: int) -> bool:
+    """Whether curves of shape (points so far, ...), of `points` in all, have all been flat for their last fifth."""
+    tenth = len(curve) // 10
+    if tenth == 0 or len(curve) < FLAT_FROM * points:
+        return False
+    change = np.mean(curve[-tenth:], axis=0) - np.mean(curve[-2 * tenth : -tenth], axis=0)
+    return bool(np.abs(change).max() <= FLAT_GAIN)
+
+
+def snapshot_steps(steps: int, every: int, number: int = 12) -> set[int]:
+    """About `number` multiples of `every`, evenly spaced on a logarithmic scale, the last step among them."""
+    return {round(step / every) * every for step in np.geomspace(every, steps, number)} | {steps}
+
+
+class Log:
+    """Curve, snapshots and time of a run, kept in a file so that a killed run goes on with them."""
+
+    def __init__(self, path: Path, keep: set[int]) -> None:
+        self.path, self.keep = path, keep
+        self.points: dict[int, np.ndarray] = {}
+        self.snapshots: dict[int, np.ndarray] = {}
+        self.seconds, self.flat = 0.0, False
+        if path.exists():
+            with np.load(path, allow_pickle=False) as file:
+                self.points = dict(zip(file["steps"].tolist(), file["curve"], strict=True))
+                self.snapshots = dict(zip(file["kept"].tolist(), file["snapshots"], strict=True))
+                self.seconds = float(file["seconds"])
+        self.last = time.perf_counter()
+
+    @property
+    def steps(self) -> list[int]:
+        """Steps at which the curve has points."""
+        return list(self.points)
+
+    @property
+    def curve(self) -> np.ndarray:
+        """|cos| of each dimension at these steps, shape (points, d)."""
+        return np.array(list(self.points.values()))
+
+    def add(self, step: int, value: np.ndarray, vectors: np.ndarray) -> None:
+        """Add a point; one that is already there is left alone."""
+        now = time.perf_counter()
+        self.seconds, self.last = self.seconds + now - self.last, now
+        self.points.setdefault(step, value)
+        if step in self.keep:
+            self.snapshots.setdefault(step, vectors.astype(np.float16))
+        buffer = io.BytesIO()
+        kept = np.array(list(self.snapshots), dtype=int)
+        snapshots = np.array(list(self.snapshots.values()), dtype=np.float16)
+        np.savez(buffer, steps=self.steps, curve=self.curve, kept=kept, snapshots=snapshots, seconds=self.seconds)
+        replace_file(self.path, buffer.getvalue())

@@ -1,0 +1,130 @@
+"""Table 1, the columns of PointRoom and PointMaze: the paper's way, and what Fourier features and a turn change."""
+
+from __future__ import annotations
+
+import io
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat
+from lapbook.layouts import LAYOUTS
+from lapbook.results import name, replace_file
+
+TRANSITIONS, LENGTH = 1_000_000, 500
+STATES = 10_000  # positions at which a representation is compared with the truth, uniform over the free space
+PAIRS = 100_000  # drawn once for all the turns of a run
+ULAM_H, ULAM_PAIRS = 0.25, 5_000_000
+
+
+def settings() -> tuple[Setting, ...]:
+    """Both methods the paper's way, and both with and without Fourier features at a small budget."""
+    runs = [("paper", ("xy",), range(1)), ("fast", ("xy", "fourier"), range(3, 6))]
+    return tuple(
+        {"env": env, "obs": obs, "method": method, "preset": preset, "d": 10, "seed": seed}
+        for preset, inputs, seeds in runs
+        for seed, obs, method, env in product(seeds, inputs, ("ggd", "gd"), ("PointRoom", "PointMaze"))
+    )
+
+
+def training_settings(setting: Setting):
+    """The `training.Settings` of a setting."""
+    from lapbook.training import preset
+
+    changes: dict[str, Any] = {"d": setting["d"]}
+    if setting["method"] == "gd":
+        changes["coefficients"] = "equal"
+    if setting["preset"] == "paper":
+        return preset("paper", batch=8192, **changes)
+    return preset("fast-positions", encoder="fourier" if setting["obs"] == "fourier" else "mlp", **changes)
+
+
+def collected(env: str, seed: int, file: Path):
+    """The data of a seed, collected once for all its settings and kept beside their checkpoints."""
+    import lapbook as lb
+
+    if not file.exists():
+        data = lb.collect(f"lapbook/{env}-v0", TRANSITIONS, LENGTH, rng=seed)
+        buffer = io.BytesIO()
+        np.savez(buffer, observations=data.observations, index=data.index, lengths=data.lengths, states=data.states)
+        replace_file(file, buffer.getvalue())
+    with np.load(file, allow_pickle=False) as arrays:
+        return lb.rollouts.Data(**arrays)
+
+
+def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcome:
+    """Train, compare with the eigenfunctions before and after a turn by Rayleigh–Ritz, at every point of the curve."""
+    import torch
+
+    import lapbook as lb
+    from lapbook.envs.point import observe
+
+    layout, d, seed = LAYOUTS[setting["env"]], setting["d"], setting["seed"]
+    data = collected(setting["env"], seed, scratch.parent / f"{setting['env']}-{seed}.npz")
+    start = time.perf_counter()
+    xy = lb.walls.sample_free(layout, STATES, rng=0)
+    seen, truth = observe(layout, xy), lb.spectrum.neumann(layout, d, h=0.1).at(xy)
+    training = training_settings(setting)
+    every = min(EVERY, training.steps // 20)
+    first, second = lb.rollouts.pairs(data, PAIRS, training.gamma, rng=0)
+    log = Log(scratch / "log.npz", keep=set())
+    log.seconds += time.perf_counter() - start
+
+    def turned(rep: lb.Representation) -> tuple[lb.Representation, np.ndarray]:
+        values, Q = lb.rayleigh.rotation(rep(data.observations[first]), rep(data.observations[second]))
+        return lb.rayleigh.turned(rep, Q), values
+
+    def follow(step: int, rep: lb.Representation) -> bool:
+        both = [lb.metrics.sim_gt_per_dim(r(seen), truth) for r in (rep, turned(rep)[0])]
+        log.add(step, np.stack(both), np.empty(0))
+        before, after = log.curve[-1].mean(axis=1)
+        report(every if step % every == 0 else step % every, f"{name(setting)} SimGT {before:.3f}, turned {after:.3f}")
+        log.flat = setting["preset"] == "paper" and flat(log.curve[:, 0].mean(axis=1), training.steps // every)
+        return log.flat or log.seconds > 3600 * hours
+
+    rng = np.random.default_rng(seed)
+    rep = lb.learn(data, training, rng, checkpoint=scratch / "checkpoint.safetensors", every=every, callback=follow)
+    after, values = turned(rep)
+    lattice = lb.spectrum.neumann(layout, d, h=ULAM_H).points
+    walk = lb.rollouts.rounded(data, lattice)
+    _, ulam = lb.rayleigh.data_spectrum(walk, d, training.gamma, samples=ULAM_PAIRS)
+    ulam = ulam[cKDTree(walk.observations).query(xy)[1]]
+    metrics = {
+        "sim_gt": round(lb.sim_gt(rep(seen), truth), 4),
+        "sim_gt_ritz": round(lb.sim_gt(after(seen), truth), 4),
+        "sim_gt_per_dim": lb.metrics.sim_gt_per_dim(rep(seen), truth).round(4).tolist(),
+        "sim_gt_ritz_per_dim": lb.metrics.sim_gt_per_dim(after(seen), truth).round(4).tolist(),
+        "sim_ulam_ritz": round(lb.sim_gt(after(seen), ulam), 4),
+        "ceiling": round(lb.sim_gt(ulam, truth), 4),
+        "eigenvalues_ritz": values.round(5).tolist(),
+        "curve": {
+            "steps": log.steps,
+            "sim_gt": log.curve[:, 0].mean(axis=1).round(4).tolist(),
+            "sim_gt_ritz": log.curve[:, 1].mean(axis=1).round(4).tolist(),
+        },
+    }
+    budget = {
+        "transitions": data.transitions,
+        "steps": log.steps[-1],
+        "steps_allowed": training.steps,
+        "stopped_flat": log.flat and log.steps[-1] < training.steps,
+        "batch": training.batch,
+        "samples": log.steps[-1] * training.batch,
+        "wall_seconds": round(log.seconds, 1),
+        "threads": torch.get_num_threads(),
+    }
+    if seed not in (0, 3):
+        return metrics, budget, {}
+    on_lattice = observe(layout, lattice)
+    return (
+        metrics,
+        budget,
+        {"vectors": rep(on_lattice).astype(np.float16), "ritz": after(on_lattice).astype(np.float16)},
+    )
+
+
+EXPERIMENT = Experiment(settings(), run, lambda setting: training_settings(setting).steps)

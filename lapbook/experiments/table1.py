@@ -1,0 +1,102 @@
+"""Table 1, the columns of the two gridworlds, from positions and from images."""
+
+from __future__ import annotations
+
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat, snapshot_steps
+from lapbook.layouts import LAYOUTS
+from lapbook.results import name
+
+
+def settings() -> tuple[Setting, ...]:
+    """Table 1: both methods at the paper's settings; then both, and Rayleigh–Ritz, at ours.
+
+    `fast` was chosen by looking at seeds 0 and 2, so it is judged on others.
+    """
+    runs = [("gd", "paper", range(3)), ("ggd", "paper", range(3)), ("ggd", "paper-scaled", range(3))]
+    runs += [(method, "fast", range(3, 6)) for method in ("gd", "ggd", "gd+ritz")]
+    return tuple(
+        {"env": env, "obs": obs, "method": method, "preset": preset, "d": 10, "seed": seed}
+        for method, preset, seeds in runs
+        for obs, env, seed in product(("xy", "image"), ("GridRoom", "GridMaze"), seeds)
+    )
+
+
+def training_settings(setting: Setting):
+    """The `training.Settings` of a setting of Table 1."""
+    from lapbook.training import preset
+
+    changes: dict[str, Any] = {"d": setting["d"]}
+    if setting["method"].startswith("gd"):
+        changes["coefficients"] = "equal"
+    if setting["method"] == "gd+ritz":
+        changes["steps"] = 2000
+    images = setting["obs"] == "image" and setting["preset"] == "fast"
+    return preset("fast-images" if images else setting["preset"], **changes)
+
+
+def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcome:
+    """Collect data, train, and compare with the truth. The seed decides both data and training."""
+    import torch
+
+    import lapbook as lb
+
+    layout, d = LAYOUTS[setting["env"]], setting["d"]
+    rng = np.random.default_rng(setting["seed"])
+    start = time.perf_counter()
+    env = gymnasium.make(f"lapbook/{setting['env']}-v0", obs=setting["obs"])
+    data = lb.collect(env, transitions=100_000, length=50, rng=rng)
+    truth = lb.spectrum.eigenvectors(layout, d).vectors[data.states]
+    training = training_settings(setting)
+    every = min(EVERY, training.steps // 10)
+    log = Log(scratch / "log.npz", keep=snapshot_steps(training.steps, every))
+    log.seconds += time.perf_counter() - start
+
+    def follow(step: int, rep: lb.Representation) -> bool:
+        vectors = rep(data.observations)
+        log.add(step, lb.metrics.sim_gt_per_dim(vectors, truth), vectors)
+        report(every if step % every == 0 else step % every, f"{name(setting)} SimGT {log.curve[-1].mean():.3f}")
+        # The dimensions of the baseline have nothing to settle on; their mean has.
+        curve = log.curve if setting["method"] == "ggd" else log.curve.mean(axis=1)
+        log.flat = setting["preset"].startswith("paper") and flat(curve, training.steps // every)
+        return log.flat or log.seconds > 3600 * hours
+
+    rep = lb.learn(data, training, rng, checkpoint=scratch / "checkpoint.safetensors", every=every, callback=follow)
+    start = time.perf_counter()
+    if setting["method"] == "gd+ritz":
+        rep, _ = lb.ritz(rep, data)
+    vectors = rep(data.observations)
+    log.seconds += time.perf_counter() - start
+    best, single = (lb.rayleigh.data_spectrum(data, d, gamma)[1] for gamma in (training.gamma, 0.0))
+    metrics = {
+        "sim_gt": round(lb.sim_gt(vectors, truth), 4),
+        "sim_gt_per_dim": lb.metrics.sim_gt_per_dim(vectors, truth).round(4).tolist(),
+        "span_distance": round(lb.span_distance(vectors, truth), 4),
+        "ceiling": round(lb.sim_gt(best, truth), 4),
+        "ceiling_single_step": round(lb.sim_gt(single, truth), 4),
+        "curve": {"steps": log.steps, "sim_gt": log.curve.mean(axis=1).round(4).tolist()},
+    }
+    budget = {
+        "transitions": data.transitions,
+        "steps": log.steps[-1],
+        "steps_allowed": training.steps,
+        "stopped_flat": log.flat and log.steps[-1] < training.steps,
+        "batch": training.batch,
+        "wall_seconds": round(log.seconds, 1),
+        "threads": torch.get_num_threads(),
+    }
+    arrays = {"vectors": vectors.astype(np.float32), "curve_per_dim": log.curve.astype(np.float16)}
+    if setting["seed"] in (0, 3):  # one of each kind is enough to watch
+        log.snapshots[log.steps[-1]] = vectors.astype(np.float16)
+        arrays |= {"snapshot_steps": np.array(list(log.snapshots)), "snapshots": np.stack([*log.snapshots.values()])}
+    return metrics, budget, arrays
+
+
+EXPERIMENT = Experiment(settings(), run, lambda setting: training_settings(setting).steps)
