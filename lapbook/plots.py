@@ -118,6 +118,29 @@ def draw_floor(layout: Layout, ax: Axes | None = None, ball: tuple[float, float]
     return ax
 
 
+def field(
+    layout: Layout, points: np.ndarray, values: np.ndarray, ax: Axes | None = None, limit: float | None = None
+) -> Axes:
+    """A function on the floor as colours, from its values, shape (n,), at the points of a square lattice, shape (n, 2).
+
+    Where the centre of the ball cannot be there is no value: a pale rim along the walls.
+    """
+    ax = ax or plt.gca()
+    h = float(np.diff(np.unique(points[:, 0])).min())
+    place = np.rint(points / h - 0.5).astype(int)
+    width, height = floor_size(layout)
+    image = np.full(np.rint(np.array([height, width]) / h).astype(int), np.nan)
+    image[place[:, 1], place[:, 0]] = values
+    limit = float(np.abs(values).max()) if limit is None else limit
+    ax.add_patch(Rectangle((0, 0), width, height, facecolor=FLOOR, zorder=-1))
+    ax.imshow(np.ma.masked_invalid(image), extent=(0, width, height, 0), cmap=DIVERGING, vmin=-limit, vmax=limit)
+    for x0, y0, x1, y1 in wall_boxes(layout):
+        ax.plot([x0, x1], [y0, y1], color=WALL, linewidth=0.8, solid_capstyle="projecting")
+    ax.set(xlim=(-0.3, width + 0.3), ylim=(height + 0.3, -0.3), aspect="equal")
+    ax.set_axis_off()
+    return ax
+
+
 def draw_graph(layout: Layout, ax: Axes | None = None, numbers: bool = False) -> Axes:
     """The state graph over its map: a dot for each state, a line for each pair of states one step apart."""
     ax = draw_map(layout, ax)
