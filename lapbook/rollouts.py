@@ -173,8 +173,8 @@ def rounded(data: Data, points: np.ndarray) -> Data:
         shapes = None if data.states is None else np.shape(data.states), np.shape(points)
         raise ValueError(f"data.states and points must be positions of the same kind, got shapes {shapes}")
     _, nearest = cKDTree(points).query(data.states)
-    met, row = np.unique(nearest, return_inverse=True)
-    return Data(np.asarray(points)[met], row[data.index], data.lengths, met)
+    met, index = np.unique(nearest[data.index], return_inverse=True)
+    return Data(np.asarray(points)[met], index.reshape(data.index.shape), data.lengths, met)
 
 
 def pairs(data: Data, size: int, gamma: float = 0.9, rng: Seed = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,7 @@
-import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -7,11 +10,13 @@ from gymnasium.utils.env_checker import check_env
 
 import lapbook  # noqa: F401  registers the environments
 from lapbook.envs.grid import observe
+from lapbook.envs.point import has_physics, positions_of
+from lapbook.envs.point import observe as observe_floor
 from lapbook.layouts import GRID_MAZE, GRID_ROOM, Layout
 from lapbook.walls import is_free
 
 GRIDS = ["lapbook/GridRoom-v0", "lapbook/GridMaze-v0"]
-PHYSICS = importlib.util.find_spec("pybullet") is not None  # there are wheels for Python 3.11 only
+PHYSICS = has_physics()  # there are wheels for Python 3.11 only
 POINTS = ["lapbook/PointRoom-v0", "lapbook/PointMaze-v0"] if PHYSICS else []
 needs_physics = pytest.mark.skipif(not PHYSICS, reason="PyBullet is not installed")
 CELL = Layout("####\n#..#\n####", "two cells")
@@ -272,3 +277,33 @@ def test_bad_steps_are_refused():
     for substeps in (0, 2.5):
         with pytest.raises(ValueError, match=f"substeps must be a whole number of at least 1, got {substeps}"):
             gym.make("lapbook/PointRoom-v0", substeps=substeps)
+
+
+def test_positions_come_back_from_observations():
+    positions = np.array([[0.5, 0.5], [19.5, 3.25]])
+    assert positions_of(GRID_ROOM, observe_floor(GRID_ROOM, positions)) == pytest.approx(positions, abs=1e-5)
+
+
+PROGRAM = """
+import gymnasium as gym
+import lapbook
+from lapbook.envs.point import has_physics
+
+print(has_physics(), lapbook.recorded("PointMaze").transitions)
+try:
+    gym.make("lapbook/PointRoom-v0").close()
+except ImportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_without_pybullet_there_are_recordings_and_with_it_no_chatter(hidden):
+    if not (hidden or PHYSICS):
+        pytest.skip("PyBullet is not installed")
+    folder = Path(__file__).parent.parent / "tools" / "without_pybullet"
+    env = os.environ | ({"PYTHONPATH": str(folder)} if hidden else {})
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    hint = "the Point environments need PyBullet: pip install 'lapbook[point]' (it has wheels for Python 3.11)\n"
+    assert done.stdout == (f"False 1000000\n{hint}" if hidden else "True 1000000\n")

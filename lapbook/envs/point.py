@@ -238,6 +238,15 @@ def _checked_angles(actions: Any, shape: tuple[int, ...]) -> np.ndarray:
     return angles
 
 
+def has_physics() -> bool:
+    """Whether PyBullet can be imported."""
+    try:
+        _pybullet()
+    except ImportError:
+        return False
+    return True
+
+
 def _pybullet():
     try:
         with _silent_stderr():
