@@ -1,0 +1,194 @@
+"""Options from a representation: climb one dimension, up or down, to a local extremum (section 4.2, appendix E.2).
+
+The reward of the option for dimension i and sign ± is r(s, s') = ±(f_i(s') - f_i(s)), and it ends where no action is
+rewarded: at a local maximum of ±f_i. (The paper's sections 2.2 and E.2 have the sign of r reversed, which would lead
+away from where its options end.) With discount 0, as in the paper, the best policy is to climb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lapbook.layouts import Layout, Seed
+
+
+@dataclass(frozen=True)
+class Option:
+    """What to do in each of n states, and where to stop. It can be begun wherever it does not stop."""
+
+    policy: np.ndarray
+    """Action number in each state, shape (n,)."""
+    terminal: np.ndarray
+    """Whether it stops there, shape (n,)."""
+    dimension: int
+    """Of the representation, counted from 1."""
+    sign: int
+    """+1 towards larger values, -1 towards smaller ones."""
+
+
+def rewards(layout: Layout, values: np.ndarray, sign: int = 1) -> np.ndarray:
+    """r(s, s') = sign·(f(s') - f(s)) for each state and action, shape (n, 4), from f of shape (n,)."""
+    return sign * (values[layout.moves] - values[:, None])
+
+
+def climb(layout: Layout, vectors: np.ndarray, dimension: int, sign: int = 1) -> Option:
+    """The option that goes to the best neighbour until there is none, for a representation of shape (n, d).
+
+    >>> from lapbook.layouts import Layout
+    >>> hill = climb(Layout("....."), np.array([[1, x] for x in (0, 1, 2, 1, 0)]), dimension=2)
+    >>> hill.terminal.tolist(), hill.policy[[0, 1, 3, 4]].tolist()  # right, right, (stop), left, left
+    ([False, False, True, False, False], [1, 1, 0, 0])
+    """
+    r = rewards(layout, _dimension(layout, vectors, dimension), _checked_sign(sign))
+    return Option(r.argmax(axis=1), (r <= 0).all(axis=1), dimension, sign)
+
+
+def climbs(layout: Layout, vectors: np.ndarray, dimensions: Sequence[int] | None = None) -> list[Option]:
+    """Both options of each dimension, all but the first by default."""
+    chosen = range(2, np.shape(vectors)[1] + 1) if dimensions is None else dimensions
+    return [climb(layout, vectors, dimension, sign) for dimension in chosen for sign in (1, -1)]
+
+
+def run(layout: Layout, option: Option, goal: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Steps that the option takes from each state, and where it ends, both of shape (n,).
+
+    Where it goes round for ever the number of steps is inf. With `goal`, a set of states as booleans (n,), the walk
+    also ends when it enters one of them. In a terminal state the option cannot begin: 0 steps.
+    """
+    stop = option.terminal if goal is None else option.terminal | goal
+    follow = layout.moves[np.arange(layout.n), option.policy]
+    steps, at = np.zeros(layout.n), np.arange(layout.n)
+    moving = ~option.terminal
+    for _ in range(layout.n):  # a walk that has not ended after n steps has been somewhere twice
+        at[moving] = follow[at[moving]]
+        steps[moving] += 1
+        moving = moving & ~stop[at]
+        if not moving.any():
+            break
+    steps[moving] = np.inf
+    return steps, at
+
+
+def path(layout: Layout, option: Option, start: int) -> list[int]:
+    """States from `start` to the end of the option; where it goes round, up to the first state that comes again."""
+    states = [int(start)]
+    while not option.terminal[states[-1]] and states[-1] not in states[:-1]:
+        states.append(int(layout.moves[states[-1], option.policy[states[-1]]]))
+    return states
+
+
+def mean_length(layout: Layout, option: Option) -> float:
+    """Steps until termination, the mean over the states where the option can begin and does not go round for ever."""
+    steps, _ = run(layout, option)
+    usable = ~option.terminal & np.isfinite(steps)
+    return float(steps[usable].mean()) if usable.any() else float("nan")
+
+
+def loops(layout: Layout, option: Option) -> np.ndarray:
+    """The states from which the option never ends, shape (n,)."""
+    return np.isinf(run(layout, option)[0])
+
+
+def hitting_times(layout: Layout, options: Sequence[Option], goal: np.ndarray) -> np.ndarray:
+    """Expected steps to the first state of `goal`, booleans (n,), from each state, shape (n,).
+
+    Wherever it has to decide, the agent picks uniformly among its four actions and the options that can begin there;
+    an option is followed to its end, or until the goal is entered. An option is not offered where it would never end.
+    With h the unknown times, h(s) = mean over choices of (steps taken + h(where they lead)): a linear system.
+    """
+    goal = _checked_goal(layout, goal)
+    n = layout.n
+    steps, choices = np.full(n, 4.0), np.full(n, 4.0)
+    lead = np.zeros((n, n))
+    every = np.arange(n)
+    np.add.at(lead, (every[:, None], layout.moves), 1)
+    for option in options:
+        usable = ~option.terminal & ~loops(layout, option)
+        taken, end = run(layout, option, goal)
+        steps[usable] += taken[usable]
+        choices[usable] += 1
+        lead[every[usable], end[usable]] += 1
+    away = ~goal
+    h = np.zeros(n)
+    A = np.diag(choices[away]) - lead[np.ix_(away, away)]
+    h[away] = np.linalg.solve(A, steps[away])
+    return h
+
+
+def sampled_hitting_times(
+    layout: Layout, options: Sequence[Option], goal: np.ndarray, starts: np.ndarray, rng: Seed = 0
+) -> np.ndarray:
+    """Steps to `goal` of one random agent for each of `starts`, shape (k,): what `hitting_times` is the mean of."""
+    goal, rng = _checked_goal(layout, goal), np.random.default_rng(rng)
+    policies = np.array([option.policy for option in options], dtype=int).reshape(-1, layout.n)
+    stops = np.array([option.terminal for option in options], dtype=bool).reshape(-1, layout.n)
+    offered = np.array([~option.terminal & ~loops(layout, option) for option in options], dtype=bool)
+    offered = offered.reshape(-1, layout.n)
+    choices = 4 + offered.sum(axis=0)
+    listed = np.argsort(~offered, axis=0, kind="stable")  # in each state, the options on offer first
+    at, steps = np.array(starts), np.zeros(len(starts), dtype=int)
+    busy = np.full(len(at), -1)  # with which option
+    walking = np.flatnonzero(~goal[at])
+    while len(walking):
+        here = at[walking]
+        choice = rng.integers(choices[here])
+        action = choice.copy()
+        begins = (busy[walking] < 0) & (choice >= 4)
+        busy[walking[begins]] = listed[choice[begins] - 4, here[begins]]
+        following = busy[walking] >= 0
+        action[following] = policies[busy[walking[following]], here[following]]
+        at[walking] = layout.moves[here, action]
+        steps[walking] += 1
+        ended = following & (busy[walking] >= 0)
+        ended[ended] = stops[busy[walking[ended]], at[walking[ended]]]
+        busy[walking[ended]] = -1
+        walking = walking[~goal[at[walking]]]
+    return steps
+
+
+def room_times(layout: Layout, options: Sequence[Option]) -> np.ndarray:
+    """N_ij = (N_{i→j} + N_{j→i})/2 between the rooms of the map, shape (rooms, rooms), nan on the diagonal.
+
+    N_{i→j} is the mean of the hitting times of room j over the states of room i.
+    """
+    rooms = np.arange(1, layout.rooms.max() + 1)
+    if len(rooms) < 2:
+        raise ValueError(f"layout must have at least two rooms, {layout.name} has {len(rooms)}")
+    to = np.array([hitting_times(layout, options, layout.rooms == j) for j in rooms])
+    N = np.array([to[:, layout.rooms == i].mean(axis=1) for i in rooms])
+    np.fill_diagonal(N, np.nan)
+    return (N + N.T) / 2
+
+
+def _dimension(layout: Layout, vectors: np.ndarray, dimension: int) -> np.ndarray:
+    vectors = np.asarray(vectors, dtype=float)
+    if vectors.ndim != 2 or len(vectors) != layout.n:
+        raise ValueError(f"vectors must have shape ({layout.n}, d), one row for each state: got {vectors.shape}")
+    if dimension == 1:
+        raise ValueError("dimension must be at least 2: the first eigenvector is constant, so its reward is always 0")
+    if not 2 <= dimension <= vectors.shape[1]:
+        raise ValueError(f"dimension must be between 2 and d = {vectors.shape[1]}: got {dimension}")
+    values = vectors[:, dimension - 1]
+    if not np.isfinite(values).all():
+        raise ValueError(f"vectors must be finite: dimension {dimension} is not")
+    if np.ptp(values) <= 1e-9 * np.abs(values).max():
+        raise ValueError(f"dimension {dimension} is constant, so its reward is always 0 and its option never begins")
+    return values
+
+
+def _checked_sign(sign: int) -> int:
+    if sign not in (1, -1):
+        raise ValueError(f"sign must be 1 (towards larger values) or -1: got {sign}")
+    return sign
+
+
+def _checked_goal(layout: Layout, goal: np.ndarray) -> np.ndarray:
+    goal = np.asarray(goal)
+    if goal.shape != (layout.n,) or goal.dtype != bool:
+        raise ValueError(f"goal must say True or False for each of {layout.n} states, got {goal.dtype} {goal.shape}")
+    if not goal.any():
+        raise ValueError("goal must hold at least one state")
+    return goal
