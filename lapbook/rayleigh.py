@@ -54,8 +54,8 @@ def data_spectrum(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, shape (d,), and eigenvectors, shape (m, d), of the walk as the data show it.
 
-    These are the minimiser of the weighted objective over all functions of the state, so no learner that minimises
-    it on these data can be expected to come closer to the truth: their SimGT is the data's ceiling.
+    These are the minimiser of the weighted objective over all functions of the state. Their SimGT is the ceiling of
+    the data, a yardstick for learners that minimise it on these data and cannot fit all the noise in them.
 
     All pairs count, in dense matrices. Where there are thousands of states, give a number of `samples` instead: so
     many pairs are drawn with `rng` and their sparse matrix is solved.

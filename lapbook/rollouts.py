@@ -172,8 +172,8 @@ def rounded(data: Data, points: np.ndarray) -> Data:
     if data.states is None or np.shape(data.states)[1:] != np.shape(points)[1:]:
         shapes = None if data.states is None else np.shape(data.states), np.shape(points)
         raise ValueError(f"data.states and points must be positions of the same kind, got shapes {shapes}")
-    _, nearest = cKDTree(points).query(data.states)
-    met, index = np.unique(nearest[data.index], return_inverse=True)
+    _, nearest = cKDTree(points).query(data.states[data.index])
+    met, index = np.unique(nearest, return_inverse=True)
     return Data(np.asarray(points)[met], index.reshape(data.index.shape), data.lengths, met)
 
 
@@ -215,7 +215,8 @@ def lag_law(left: int, gamma: float = 0.9) -> np.ndarray:
 def multi_step(walk: np.ndarray, length: int, gamma: float = 0.9) -> np.ndarray:
     """Eigenvalues of I - P that the pairs see, 1 - E μ^lag, for those μ of one step of P, shape (d,) → (d,).
 
-    Of episodes of that length, t is uniform and the lag has the law of `pairs`. The eigenvectors are the same.
+    Of episodes of that length, t is uniform and the lag has the law of `pairs`. The eigenvectors are the same, where
+    the walk looks the same run backwards.
     """
     laws = [
         lag_law(left, gamma) @ np.power.outer(np.asarray(walk), 1 + np.arange(left)).T for left in range(1, length + 1)
