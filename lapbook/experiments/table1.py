@@ -16,16 +16,22 @@ from lapbook.results import name
 
 
 def settings() -> tuple[Setting, ...]:
-    """Table 1: both methods at the paper's settings; then both, and Rayleigh–Ritz, at ours.
+    """Table 1: both methods at the paper's settings, ours with a smaller target; then both, and Rayleigh–Ritz, at ours.
 
-    `fast` was chosen by looking at seeds 0 and 2, so it is judged on others.
+    `fast` was chosen by looking at seeds 0 and 2, so it is judged on others. The smaller target alone is not for
+    images, on which it lets every dimension vanish.
     """
-    runs = [("gd", "paper", range(3)), ("ggd", "paper", range(3)), ("ggd", "paper-scaled", range(3))]
-    runs += [(method, "fast", range(3, 6)) for method in ("gd", "ggd", "gd+ritz")]
+    both = ("xy", "image")
+    runs = [
+        ("gd", "paper", both, range(3)),
+        ("ggd", "paper", both, range(3)),
+        ("ggd", "paper-scaled", ["xy"], range(3)),
+    ]
+    runs += [(method, "fast", both, range(3, 6)) for method in ("gd", "ggd", "gd+ritz")]
     return tuple(
         {"env": env, "obs": obs, "method": method, "preset": preset, "d": 10, "seed": seed}
-        for method, preset, seeds in runs
-        for obs, env, seed in product(("xy", "image"), ("GridRoom", "GridMaze"), seeds)
+        for method, preset, inputs, seeds in runs
+        for obs, env, seed in product(inputs, ("GridRoom", "GridMaze"), seeds)
     )
 
 
@@ -65,7 +71,7 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
         report(every if step % every == 0 else step % every, f"{name(setting)} SimGT {log.curve[-1].mean():.3f}")
         # The dimensions of the baseline have nothing to settle on; their mean has.
         curve = log.curve if setting["method"] == "ggd" else log.curve.mean(axis=1)
-        log.flat = setting["preset"].startswith("paper") and flat(curve, training.steps // every)
+        log.flat = setting["preset"] == "paper" and flat(curve, training.steps // every)
         return log.flat or log.seconds > 3600 * hours
 
     rep = lb.learn(data, training, rng, checkpoint=scratch / "checkpoint.safetensors", every=every, callback=follow)
