@@ -104,6 +104,7 @@ class Settings:
 PRESETS = {
     "paper": Settings(steps=200_000),
     "paper-scaled": Settings(steps=25_000, target_scale=0.1),
+    "paper-scaled-images": Settings(steps=50_000, target_scale=0.1, anneal=10.0, normalise=10.0),
     "fast": Settings(steps=5_000, lr=2e-3, decay=0.5, target_scale=0.1),
     "fast-images": Settings(steps=8_000, lr=2e-3, decay=0.5, target_scale=0.1, anneal=10.0, normalise=10.0),
     "fast-positions": Settings(
@@ -117,8 +118,9 @@ def preset(name: str, **changes: Any) -> Settings:
     """The settings of that name, with changes: `preset("fast", d=5)`.
 
     `"paper"` is appendix E.1 to the letter. `"paper-scaled"` has the target 1/d (at d = 10) of the public code for the
-    unweighted objective, on which the paper builds, and an eighth of the steps. `"fast"` adds a falling step size
-    (see `objective.mean_square`), and `"smoke"` only shows that everything runs.
+    unweighted objective, on which the paper builds, and fewer steps; `"paper-scaled-images"` has what images need with
+    it. `"fast"` adds to that a falling step size, `"fast-images"` and `"fast-positions"` are for these, and `"smoke"`
+    only shows that everything runs.
     """
     if name not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}: got {name!r}")
