@@ -1,4 +1,5 @@
 import copy
+import dataclasses
 import json
 from dataclasses import replace
 from importlib import import_module
@@ -353,7 +354,9 @@ def test_presets():
     assert PRESETS["paper"] == Settings(steps=200_000, d=10, batch=1024, lr=1e-3, beta=1, target_scale=1, gamma=0.9)
     assert PRESETS["paper"].decay == 0
     assert preset("fast", d=3).d == 3
-    with pytest.raises(ValueError, match="preset must be one of paper, fast, fast-images, smoke: got 'slow'"):
+    one_change = dataclasses.replace(PRESETS["paper"], target_scale=0.1, steps=PRESETS["paper-scaled"].steps)
+    assert PRESETS["paper-scaled"] == one_change
+    with pytest.raises(ValueError, match=f"preset must be one of {', '.join(PRESETS)}: got 'slow'"):
         preset("slow")
 
 
