@@ -50,6 +50,8 @@ unit: $(READY)  ## pytest without the notebooks; the browser tests look at the b
 
 notebooks: $(READY)  ## run every notebook and compare with its stored outputs
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout 120 book
+	@echo "Once more, the chapter on continuous control as on a machine without PyBullet:"
+	@PYTHONPATH=tools/without_pybullet $(BIN)/python -m pytest -q --nbval --nbval-current-env --nbval-cell-timeout 120 book/06-continuous-control.ipynb
 
 execute: $(READY)  ## run notebooks again and store their outputs; NB="book/01-….ipynb" for some
 	@$(BIN)/python tools/notebooks.py execute $(NB)
