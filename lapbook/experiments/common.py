@@ -91,3 +91,17 @@ class Log:
         snapshots = np.array(list(self.snapshots.values()), dtype=np.float16)
         np.savez(buffer, steps=self.steps, curve=self.curve, kept=kept, snapshots=snapshots, seconds=self.seconds)
         replace_file(self.path, buffer.getvalue())
+
+    def budget(self, transitions: int, training: Any) -> dict[str, Any]:
+        """What a run with these `training.Settings` has used, for its record."""
+        import torch
+
+        return {
+            "transitions": transitions,
+            "steps": self.steps[-1],
+            "steps_allowed": training.steps,
+            "stopped_flat": self.flat and self.steps[-1] < training.steps,
+            "batch": training.batch,
+            "wall_seconds": round(self.seconds, 1),
+            "threads": torch.get_num_threads(),
+        }

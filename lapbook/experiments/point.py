@@ -58,8 +58,6 @@ def collected(env: str, seed: int, file: Path):
 
 def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcome:
     """Train, compare with the eigenfunctions before and after a turn by Rayleigh–Ritz, at every point of the curve."""
-    import torch
-
     import lapbook as lb
     from lapbook.envs.point import observe
 
@@ -107,16 +105,7 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
             "sim_gt_ritz": log.curve[:, 1].mean(axis=1).round(4).tolist(),
         },
     }
-    budget = {
-        "transitions": data.transitions,
-        "steps": log.steps[-1],
-        "steps_allowed": training.steps,
-        "stopped_flat": log.flat and log.steps[-1] < training.steps,
-        "batch": training.batch,
-        "samples": log.steps[-1] * training.batch,
-        "wall_seconds": round(log.seconds, 1),
-        "threads": torch.get_num_threads(),
-    }
+    budget = log.budget(data.transitions, training) | {"samples": log.steps[-1] * training.batch}
     if seed not in (0, 3):
         return metrics, budget, {}
     on_lattice = observe(layout, lattice)

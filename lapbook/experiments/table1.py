@@ -44,8 +44,6 @@ def training_settings(setting: Setting):
 
 def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcome:
     """Collect data, train, and compare with the truth. The seed decides both data and training."""
-    import torch
-
     import lapbook as lb
 
     layout, d = LAYOUTS[setting["env"]], setting["d"]
@@ -83,15 +81,7 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
         "ceiling_single_step": round(lb.sim_gt(single, truth), 4),
         "curve": {"steps": log.steps, "sim_gt": log.curve.mean(axis=1).round(4).tolist()},
     }
-    budget = {
-        "transitions": data.transitions,
-        "steps": log.steps[-1],
-        "steps_allowed": training.steps,
-        "stopped_flat": log.flat and log.steps[-1] < training.steps,
-        "batch": training.batch,
-        "wall_seconds": round(log.seconds, 1),
-        "threads": torch.get_num_threads(),
-    }
+    budget = log.budget(data.transitions, training)
     arrays = {"vectors": vectors.astype(np.float32), "curve_per_dim": log.curve.astype(np.float16)}
     if setting["seed"] in (0, 3):  # one of each kind is enough to watch
         log.snapshots[log.steps[-1]] = vectors.astype(np.float16)
