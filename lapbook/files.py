@@ -56,3 +56,14 @@ def read(path: str | Path, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not a {kind} of lapbook (version {VERSION}), or is damaged: {error}") from error
     return tensors, about
+
+
+def read_checkpoint(path: str | Path, about: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read a checkpoint of the very run that `about` describes; one of another run is refused."""
+    tensors, found = read(path, "checkpoint")
+    wanted = json.loads(to_json(about))  # as it comes back from a file: tuples are lists
+    for part, value in wanted.items():
+        if found.get(part) != value:
+            keys = [k for k in value if (found.get(part) or {}).get(k) != value[k]] if part == "settings" else [part]
+            raise ValueError(f"checkpoint {path} is of a run with other {', '.join(keys)}: remove it or choose another")
+    return tensors, found

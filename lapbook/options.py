@@ -87,6 +87,12 @@ def mean_length(layout: Layout, option: Option) -> float:
     return float(steps[usable].mean()) if usable.any() else float("nan")
 
 
+def mean_lengths(layout: Layout, options: Sequence[Option]) -> np.ndarray:
+    """The mean length for each dimension, over its options (Fig. 6), in the order of the dimensions."""
+    dimensions = sorted({option.dimension for option in options})
+    return np.array([np.mean([mean_length(layout, o) for o in options if o.dimension == i]) for i in dimensions])
+
+
 def loops(layout: Layout, option: Option) -> np.ndarray:
     """The states from which the option never ends, shape (n,)."""
     return np.isinf(run(layout, option)[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from lapbook.encoders import ENCODERS, build, initialise, on_table
-from lapbook.files import digest, read, to_json, write
+from lapbook.files import digest, read, read_checkpoint, write
 from lapbook.layouts import Seed
 from lapbook.metrics import sim_gt
 from lapbook.objective import coefficients, pair_loss, penalty
@@ -315,12 +314,7 @@ def _save_checkpoint(path, about, step, encoder, optimizer, rng) -> None:
 
 def _resume(path, about, encoder, optimizer, rng) -> int:
     """Bring everything to where the checkpoint was written; returns its step."""
-    tensors, found = read(path, "checkpoint")
-    wanted = json.loads(to_json(about))  # as it comes back from a file: tuples are lists
-    for part, value in wanted.items():
-        if found.get(part) != value:
-            keys = [k for k in value if (found.get(part) or {}).get(k) != value[k]] if part == "settings" else [part]
-            raise ValueError(f"checkpoint {path} is of a run with other {', '.join(keys)}: remove it or choose another")
+    tensors, found = read_checkpoint(path, about)
     try:
         _restore(encoder, {k.removeprefix("encoder."): v for k, v in tensors.items() if k.startswith("encoder.")})
         names = ("step", "exp_avg", "exp_avg_sq")

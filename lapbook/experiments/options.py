@@ -1,0 +1,134 @@
+"""Section 4.2: option lengths (Fig. 6) and the steps between rooms (Fig. 7), by climbing and by deep Q-learning."""
+
+from __future__ import annotations
+
+import time
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from lapbook.experiments.common import Experiment, Outcome, Report, Setting, representation
+from lapbook.layouts import LAYOUTS, Layout
+from lapbook.results import name
+
+ROLLOUTS = 50  # from each state of a room, appendix E.2
+FAR = 8  # rooms whose numbers differ by at least so much
+
+
+def settings() -> tuple[Setting, ...]:
+    """No options, then those of the truth and of stored representations; by deep Q-learning for one seed of each."""
+    exact = [("none", "none", 0), ("truth", "exact", 0)]
+    exact += [(*run, seed) for run in (("gd", "paper"), ("ggd", "paper"), ("ggd", "paper-scaled")) for seed in range(3)]
+    runs = [("climb", *run) for run in exact] + [("dqn", method, "paper", 0) for method in ("ggd", "gd")]
+    return tuple(
+        {"env": env, "route": route, "method": method, "preset": preset, "d": 10, "seed": seed}
+        for (route, method, preset, seed), env in product(runs, ("GridRoom", "GridMaze"))
+        if (env, method) != ("GridMaze", "none")  # a maze has no rooms to go to, and no options have no length
+    )
+
+
+def steps(setting: Setting) -> int:
+    """Steps of deep Q-learning; climbing needs none."""
+    from lapbook.dqn import preset
+
+    return preset("options").steps if setting["route"] == "dqn" else 1
+
+
+def learned(setting: Setting, layout: Layout, vectors: np.ndarray, scratch: Path, report: Report):
+    """Options by deep Q-learning, and the share of states in which each agrees with climbing during the learning.
+
+    With γ = 0 the network for the reward -r is minus the one for r, if both begin so and see the same random walk.
+    So one network per dimension gives both of its options.
+    """
+    from lapbook import dqn
+    from lapbook.options import Option, climbs, rewards
+
+    climbing, every = climbs(layout, vectors), 1000
+    ups = [option for option in climbing if option.sign == 1]
+    R = np.array([rewards(layout, vectors[:, option.dimension - 1]) for option in ups])
+    curve: dict[int, list[float]] = {}
+
+    def policies(Q: np.ndarray) -> list[Option]:
+        best = {1: Q.argmax(axis=2), -1: Q.argmin(axis=2)}
+        return [Option(best[o.sign][o.dimension - 2], o.terminal, o.dimension, o.sign) for o in climbing]
+
+    def follow(step: int, values) -> None:
+        curve[step] = [agreement(layout, vectors, option) for option in policies(values())]
+        report(every, f"{name(setting)} agreement {np.mean(curve[step]):.3f}")
+
+    ends = np.zeros((len(R), layout.n), dtype=bool)
+    rng = np.random.default_rng(setting["seed"])
+    Q = dqn.train(layout, R, ends, "options", rng, scratch / "checkpoint.safetensors", every, follow)
+    return policies(Q), curve
+
+
+def agreement(layout: Layout, vectors: np.ndarray, option) -> float:
+    """The share of states where an option can begin in which its action climbs as fast as any."""
+    from lapbook.options import rewards
+
+    r = rewards(layout, vectors[:, option.dimension - 1], option.sign)[~option.terminal]
+    taken = r[np.arange(len(r)), option.policy[~option.terminal]]
+    return float((taken >= r.max(axis=1) - 1e-12).mean())
+
+
+def sampled_room_times(layout: Layout, options, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """N_ij as the paper measures it, and its standard error, both of shape (rooms, rooms)."""
+    from lapbook.options import sampled_hitting_times
+
+    rooms = np.arange(1, layout.rooms.max() + 1)
+    mean, error = np.full((2, len(rooms), len(rooms)), np.nan)
+    starts = np.repeat(np.flatnonzero(layout.rooms), ROLLOUTS)
+    for j in rooms:
+        steps = sampled_hitting_times(layout, options, layout.rooms == j, starts[layout.rooms[starts] != j], rng)
+        origin = layout.rooms[starts[layout.rooms[starts] != j]]
+        for i in rooms[rooms != j]:
+            taken = steps[origin == i]
+            mean[i - 1, j - 1], error[i - 1, j - 1] = taken.mean(), taken.std(ddof=1) / np.sqrt(len(taken))
+    return (mean + mean.T) / 2, np.sqrt(error**2 + error.T**2) / 2
+
+
+def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcome:
+    """Make the options; measure how long they are and, where there are rooms, the steps from one to another."""
+    import lapbook as lb
+
+    layout = LAYOUTS[setting["env"]]
+    start = time.perf_counter()
+    options, metrics, arrays = [], {}, {}
+    if setting["method"] != "none":
+        truth = lb.spectrum.eigenvectors(layout, setting["d"]).vectors
+        vectors = representation(setting) if setting["method"] != "truth" else truth
+        options = lb.options.climbs(layout, vectors)
+        if setting["route"] == "dqn":
+            options, curve = learned(setting, layout, vectors, scratch, report)
+            metrics["agreement"] = [round(agreement(layout, vectors, option), 4) for option in options]
+            metrics["curve"] = {
+                "steps": list(curve),
+                "agreement": [round(float(np.mean(share)), 4) for share in curve.values()],
+            }
+        lengths = lb.options.mean_lengths(layout, options)
+        of_truth = lb.options.mean_lengths(layout, lb.options.climbs(layout, truth))
+        metrics |= {
+            "lengths": np.round(lengths, 3).tolist(),
+            "rank_correlation": round(float(spearmanr(lengths, of_truth).statistic), 4),
+            "terminal": [int(option.terminal.sum()) for option in options],
+            "loops": [int(lb.options.loops(layout, option).sum()) for option in options],
+        }
+        arrays["policies"] = np.array([option.policy for option in options], dtype=np.int8)
+        arrays["terminals"] = np.array([option.terminal for option in options])
+    if layout.rooms.any():
+        N = lb.options.room_times(layout, options)
+        sampled, error = sampled_room_times(layout, options, np.random.default_rng(setting["seed"]))
+        apart = np.abs(np.subtract.outer(np.arange(len(N)), np.arange(len(N))))
+        metrics["far"] = round(float(N[apart >= FAR].mean()), 1)
+        metrics["next_door"] = round(float(N[apart == 1].mean()), 1)
+        metrics["far_sampled"] = round(float(sampled[apart >= FAR].mean()), 1)
+        arrays |= {"room_times": N, "sampled": sampled.astype(np.float32), "error": error.astype(np.float32)}
+    if setting["route"] != "dqn":
+        report(1, name(setting))
+    budget = {"steps": steps(setting), "rollouts": ROLLOUTS, "wall_seconds": round(time.perf_counter() - start, 1)}
+    return metrics, budget | {"threads": 1}, arrays
+
+
+EXPERIMENT = Experiment(settings(), run, steps)
