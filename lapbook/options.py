@@ -98,37 +98,79 @@ def loops(layout: Layout, option: Option) -> np.ndarray:
     return np.isinf(run(layout, option)[0])
 
 
-def hitting_times(layout: Layout, options: Sequence[Option], goal: np.ndarray) -> np.ndarray:
-    """Expected steps to the first state of `goal`, booleans (n,), from each state, shape (n,).
+def hitting_times(layout: Layout, options: Sequence[Option], goals: np.ndarray) -> np.ndarray:
+    """Expected steps to the first state of a goal, booleans (n,), from each state, shape (n,); or for many goals (k, n).
 
     Wherever it has to decide, the agent picks uniformly among its four actions and the options that can begin there;
     an option is followed to its end, or until the goal is entered. An option is not offered where it would never end.
     With h the unknown times, h(s) = mean over choices of (steps taken + h(where they lead)): a linear system.
     """
-    goal = _checked_goal(layout, goal)
-    n = layout.n
-    steps, choices = np.full(n, 4.0), np.full(n, 4.0)
-    lead = np.zeros((n, n))
-    every = np.arange(n)
-    np.add.at(lead, (every[:, None], layout.moves), 1)
+    goals = _checked_goals(layout, goals)
+    n, every = layout.n, np.arange(layout.n)
+    choices = np.full(n, 4.0)
+    plain = np.zeros((n, n))
+    np.add.at(plain, (every[:, None], layout.moves), 1)
+    offered = []
     for option in options:
-        usable = ~option.terminal & ~loops(layout, option)
-        taken, end = run(layout, option, goal)
-        steps[usable] += taken[usable]
+        steps, end = run(layout, option)
+        usable = ~option.terminal & np.isfinite(steps)
         choices[usable] += 1
-        lead[every[usable], end[usable]] += 1
-    away = ~goal
-    h = np.zeros(n)
-    A = np.diag(choices[away]) - lead[np.ix_(away, away)]
-    h[away] = np.linalg.solve(A, steps[away])
+        offered.append((usable, steps, end, _met(layout, option)))
+    times = np.zeros((len(np.atleast_2d(goals)), n))
+    for h, goal in zip(times, np.atleast_2d(goals), strict=True):
+        taken, lead = np.full(n, 4.0), plain.copy()
+        for usable, steps, end, met in offered:
+            first = met[:, goal].min(axis=1)  # the goal may be entered before the end, or at it
+            taken[usable] += np.minimum(first, steps)[usable]
+            through = usable & (first > steps)
+            lead[every[through], end[through]] += 1
+        away = ~goal
+        home = choices - lead[:, away].sum(axis=1)  # choices that lead into the goal
+        h[away] = _solve(lead[np.ix_(away, away)], home[away], taken[away])
+    return times.reshape(goals.shape)
+
+
+def _solve(lead: np.ndarray, home: np.ndarray, taken: np.ndarray) -> np.ndarray:
+    """h with (Σ_j lead_ij + home_i) h_i = taken_i + Σ_j lead_ij h_j, by elimination without a single subtraction.
+
+    States are taken out one by one, their flow handed on to the others (Grassmann, Taksar and Heyman, 1985). All
+    terms are positive, so nothing cancels: times of 10^30 steps, at which a general solver returns noise, are exact to
+    rounding.
+    """
+    lead, home, taken = lead.copy(), home.copy(), taken.copy()
+    out = np.zeros(len(home))
+    for k in range(len(home) - 1, -1, -1):
+        out[k] = lead[k, :k].sum() + home[k]
+        share = lead[:k, k] / out[k]
+        lead[:k, :k] += np.outer(share, lead[k, :k])
+        home[:k] += share * home[k]
+        taken[:k] += share * taken[k]
+    h = np.zeros(len(home))
+    for k in range(len(home)):
+        h[k] = (taken[k] + lead[k, :k] @ h[:k]) / out[k]
     return h
+
+
+def _met(layout: Layout, option: Option) -> np.ndarray:
+    """After how many steps from s the option enters g for the first time, inf if it ends before, shape (n, n)."""
+    follow = layout.moves[np.arange(layout.n), option.policy]
+    met = np.full((layout.n, layout.n), np.inf)
+    states, at = np.flatnonzero(~option.terminal), np.flatnonzero(~option.terminal)
+    for step in range(1, layout.n + 1):
+        at = follow[at]
+        met[states, at] = np.minimum(met[states, at], step)
+        going = ~option.terminal[at]
+        states, at = states[going], at[going]
+        if not len(at):
+            break
+    return met
 
 
 def sampled_hitting_times(
     layout: Layout, options: Sequence[Option], goal: np.ndarray, starts: np.ndarray, rng: Seed = 0
 ) -> np.ndarray:
     """Steps to `goal` of one random agent for each of `starts`, shape (k,): what `hitting_times` is the mean of."""
-    goal, rng = _checked_goal(layout, goal), np.random.default_rng(rng)
+    goal, rng = _checked_goals(layout, goal), np.random.default_rng(rng)
     policies = np.array([option.policy for option in options], dtype=int).reshape(-1, layout.n)
     stops = np.array([option.terminal for option in options], dtype=bool).reshape(-1, layout.n)
     offered = np.array([~option.terminal & ~loops(layout, option) for option in options], dtype=bool)
@@ -163,7 +205,7 @@ def room_times(layout: Layout, options: Sequence[Option]) -> np.ndarray:
     rooms = np.arange(1, layout.rooms.max() + 1)
     if len(rooms) < 2:
         raise ValueError(f"layout must have at least two rooms, {layout.name} has {len(rooms)}")
-    to = np.array([hitting_times(layout, options, layout.rooms == j) for j in rooms])
+    to = hitting_times(layout, options, layout.rooms == rooms[:, None])
     N = np.array([to[:, layout.rooms == i].mean(axis=1) for i in rooms])
     np.fill_diagonal(N, np.nan)
     return (N + N.T) / 2
@@ -191,10 +233,10 @@ def _checked_sign(sign: int) -> int:
     return sign
 
 
-def _checked_goal(layout: Layout, goal: np.ndarray) -> np.ndarray:
-    goal = np.asarray(goal)
-    if goal.shape != (layout.n,) or goal.dtype != bool:
-        raise ValueError(f"goal must say True or False for each of {layout.n} states, got {goal.dtype} {goal.shape}")
-    if not goal.any():
+def _checked_goals(layout: Layout, goals: np.ndarray) -> np.ndarray:
+    goals = np.asarray(goals)
+    if goals.ndim not in (1, 2) or goals.shape[-1] != layout.n or goals.dtype != bool:
+        raise ValueError(f"goal must say True or False for each of {layout.n} states, got {goals.dtype} {goals.shape}")
+    if not goals.any(axis=-1).all():
         raise ValueError("goal must hold at least one state")
-    return goal
+    return goals
