@@ -99,7 +99,7 @@ def loops(layout: Layout, option: Option) -> np.ndarray:
 
 
 def hitting_times(layout: Layout, options: Sequence[Option], goals: np.ndarray) -> np.ndarray:
-    """Expected steps to the first state of a goal, booleans (n,), from each state, shape (n,); or for many goals (k, n).
+    """Expected steps from each state to the first one of a goal, booleans (n,) → (n,), or of many, (k, n) → (k, n).
 
     Wherever it has to decide, the agent picks uniformly among its four actions and the options that can begin there;
     an option is followed to its end, or until the goal is entered. An option is not offered where it would never end.

@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -135,6 +137,37 @@ def test_a_policy_that_goes_round_is_told_and_not_offered():
 def test_bad_representations_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         climb(GRID_ROOM, *arguments)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_hitting_times_solve_their_linear_system(seed):
+    rng = np.random.default_rng(seed)
+    small = Layout(".....\n.#.#.\n.....")
+    options = climbs(small, rng.standard_normal((small.n, 3)))
+    goals = rng.random((3, small.n)) < 0.3
+    goals[:, 0] = True
+    for h, goal in zip(hitting_times(small, options, goals), goals, strict=True):
+        assert (h[goal] == 0).all()
+        runs = [run(small, option, goal) for option in options]
+        for s in np.flatnonzero(~goal):
+            choices = [1 + h[s2] for s2 in small.moves[s]]
+            choices += [t[s] + h[e[s]] for o, (t, e) in zip(options, runs, strict=True) if not o.terminal[s]]
+            assert h[s] == pytest.approx(np.mean(choices), rel=1e-9)
+
+
+def test_astronomic_hitting_times_are_exact():
+    """Nine options pull to the left end of a corridor, and the goal is the right one: by fractions."""
+    corridor = Layout("." * 14)
+    left = climb(corridor, values(*-np.arange(14.0)), 2)
+    h = hitting_times(corridor, [left] * 9, last(corridor))
+    # h_s = p_s x + q_s with x = h_0: at the left end 4 h_0 = 4 + 3 h_0 + h_1, after it
+    # 13 h_s = 4 + 9 s + h_{s-1} + h_{s+1} + 2 h_s + 9 h_0, and h_13 = 0
+    p, q = [Fraction(1), Fraction(1)], [Fraction(0), Fraction(-4)]
+    for s in range(1, 13):
+        p.append(11 * p[s] - p[s - 1] - 9)
+        q.append(11 * q[s] - q[s - 1] - 4 - 9 * s)
+    assert h[0] == pytest.approx(float(-q[13] / p[13]), rel=1e-12)
+    assert h[0] > 1e11
 
 
 def test_bad_goals_are_refused():
