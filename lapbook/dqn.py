@@ -23,7 +23,8 @@ from lapbook.files import digest, read_checkpoint, write
 from lapbook.layouts import ACTIONS, Layout, Seed
 
 Callback = Callable[[int, Callable[[], np.ndarray]], Any]
-"""Called with the step and a function that gives the action values of all agents then, shape (agents, n, 4)."""
+"""Called with the step and a function that gives the action values of all agents then, shape (agents, n, 4); learning
+ends where it returns True."""
 
 
 @dataclass(frozen=True)
@@ -138,10 +139,11 @@ def train(
             run.learn()
         if run.step % every and run.step < settings.steps:
             continue
-        if callback is not None:
-            callback(run.step, run.values)
-        if checkpoint is not None:
+        ended = callback is not None and callback(run.step, run.values)
+        if checkpoint is not None:  # after the callback, which a killed run may thus see twice but never misses
             run.save(checkpoint, about)
+        if ended:
+            break
     return run.values()
 
 

@@ -11,7 +11,8 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from lapbook.layouts import Layout
+from lapbook.layouts import STEPS, Layout
+from lapbook.options import Option
 from lapbook.walls import floor_size, wall_boxes
 
 DIVERGING = "RdBu_r"  # colour-blind safe, white at 0
@@ -102,6 +103,20 @@ def heatmaps(
         heatmap(layout, vectors[:, i], ax, limit)
         ax.set_title(titles[i] if titles is not None else rf"$\mathbf{{e}}_{{{i + 1}}}$")
     return figure
+
+
+def draw_option(layout: Layout, values: np.ndarray, option: Option, ax: Axes | None = None) -> Axes:
+    """An option over the function it climbs, values of shape (n,): arrows for its actions, discs where it stops."""
+    ax = heatmap(layout, values, ax)
+    going = ~option.terminal
+    rows, columns = layout.cells.T
+    down, right = STEPS[option.policy[going]].T
+    size = {"scale": 1.3, "scale_units": "xy", "angles": "xy", "width": 0.007, "headwidth": 4.5, "headlength": 5}
+    dark = np.abs(values[going]) > 0.6 * np.abs(values).max()
+    ax.quiver(columns[going], rows[going], right, down, pivot="mid", color=np.where(dark, "white", "#1f2937"), **size)
+    points = 4.6 * 21 / max(layout.shape)
+    ax.plot(columns[~going], rows[~going], "o", color="#facc15", markeredgecolor="#1f2937", markersize=points)
+    return ax
 
 
 def draw_floor(layout: Layout, ax: Axes | None = None, ball: tuple[float, float] | None = None) -> Axes:

@@ -105,12 +105,11 @@ class Log:
         np.savez(buffer, steps=self.steps, curve=self.curve, kept=kept, snapshots=snapshots, seconds=self.seconds)
         replace_file(self.path, buffer.getvalue())
 
-    def budget(self, transitions: int, training: Any) -> dict[str, Any]:
-        """What a run with these `training.Settings` has used, for its record."""
+    def budget(self, training: Any) -> dict[str, Any]:
+        """What a run with these settings, of `training` or of `dqn`, has used, for its record."""
         import torch
 
         return {
-            "transitions": transitions,
             "steps": self.steps[-1],
             "steps_allowed": training.steps,
             "stopped_flat": self.flat and self.steps[-1] < training.steps,

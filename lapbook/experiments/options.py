@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
-from lapbook.experiments.common import Experiment, Outcome, Report, Setting, representation
+from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat, representation
 from lapbook.layouts import LAYOUTS, Layout
 from lapbook.results import name
 
@@ -36,8 +36,8 @@ def steps(setting: Setting) -> int:
     return preset("options").steps if setting["route"] == "dqn" else 1
 
 
-def learned(setting: Setting, layout: Layout, vectors: np.ndarray, scratch: Path, report: Report):
-    """Options by deep Q-learning, and the share of states in which each agrees with climbing during the learning.
+def learned(setting: Setting, layout: Layout, vectors: np.ndarray, scratch: Path, report: Report, hours: float):
+    """Options by deep Q-learning, and a log of the share of states in which each agrees with climbing.
 
     With γ = 0 the network for the reward -r is minus the one for r, if both begin so and see the same random walk.
     So one network per dimension gives both of its options.
@@ -45,23 +45,25 @@ def learned(setting: Setting, layout: Layout, vectors: np.ndarray, scratch: Path
     from lapbook import dqn
     from lapbook.options import Option, climbs, rewards
 
-    climbing, every = climbs(layout, vectors), 1000
-    ups = [option for option in climbing if option.sign == 1]
-    R = np.array([rewards(layout, vectors[:, option.dimension - 1]) for option in ups])
-    curve: dict[int, list[float]] = {}
+    climbing, table4 = climbs(layout, vectors), dqn.preset("options")
+    R = np.array([rewards(layout, vectors[:, option.dimension - 1]) for option in climbing if option.sign == 1])
+    log = Log(scratch / "log.npz", keep=set())
 
     def policies(Q: np.ndarray) -> list[Option]:
         best = {1: Q.argmax(axis=2), -1: Q.argmin(axis=2)}
         return [Option(best[o.sign][o.dimension - 2], o.terminal, o.dimension, o.sign) for o in climbing]
 
-    def follow(step: int, values) -> None:
-        curve[step] = [agreement(layout, vectors, option) for option in policies(values())]
-        report(every, f"{name(setting)} agreement {np.mean(curve[step]):.3f}")
+    def follow(step: int, values) -> bool:
+        shares = np.array([agreement(layout, vectors, option) for option in policies(values())])
+        log.add(step, shares, np.empty(0))
+        report(EVERY, f"{name(setting)} agreement {shares.mean():.3f}")
+        log.flat = flat(log.curve.mean(axis=1), table4.steps // EVERY)
+        return log.flat or log.seconds > 3600 * hours
 
     ends = np.zeros((len(R), layout.n), dtype=bool)
     rng = np.random.default_rng(setting["seed"])
-    Q = dqn.train(layout, R, ends, "options", rng, scratch / "checkpoint.safetensors", every, follow)
-    return policies(Q), curve
+    Q = dqn.train(layout, R, ends, table4, rng, scratch / "checkpoint.safetensors", EVERY, follow)
+    return policies(Q), log
 
 
 def agreement(layout: Layout, vectors: np.ndarray, option) -> float:
@@ -95,18 +97,15 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
 
     layout = LAYOUTS[setting["env"]]
     start = time.perf_counter()
-    options, metrics, arrays = [], {}, {}
+    options, metrics, arrays, log = [], {}, {}, None
     if setting["method"] != "none":
         truth = lb.spectrum.eigenvectors(layout, setting["d"]).vectors
         vectors = representation(setting) if setting["method"] != "truth" else truth
         options = lb.options.climbs(layout, vectors)
         if setting["route"] == "dqn":
-            options, curve = learned(setting, layout, vectors, scratch, report)
-            metrics["agreement"] = [round(agreement(layout, vectors, option), 4) for option in options]
-            metrics["curve"] = {
-                "steps": list(curve),
-                "agreement": [round(float(np.mean(share)), 4) for share in curve.values()],
-            }
+            options, log = learned(setting, layout, vectors, scratch, report, hours)
+            metrics["agreement"] = log.curve[-1].round(4).tolist()
+            metrics["curve"] = {"steps": log.steps, "agreement": log.curve.mean(axis=1).round(4).tolist()}
         lengths = lb.options.mean_lengths(layout, options)
         of_truth = lb.options.mean_lengths(layout, lb.options.climbs(layout, truth))
         metrics |= {
@@ -125,10 +124,11 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
         metrics["next_door"] = round(float(N[apart == 1].mean()), 1)
         metrics["far_sampled"] = round(float(sampled[apart >= FAR].mean()), 1)
         arrays |= {"room_times": N, "sampled": sampled.astype(np.float32), "error": error.astype(np.float32)}
-    if setting["route"] != "dqn":
-        report(1, name(setting))
-    budget = {"steps": steps(setting), "rollouts": ROLLOUTS, "wall_seconds": round(time.perf_counter() - start, 1)}
-    return metrics, budget | {"threads": 1}, arrays
+    budget = {"rollouts": ROLLOUTS, "threads": 1}
+    if log is not None:
+        return metrics, log.budget(lb.dqn.preset("options")) | budget, arrays
+    report(1, name(setting))
+    return metrics, budget | {"steps": 1, "wall_seconds": round(time.perf_counter() - start, 1)}, arrays
 
 
 EXPERIMENT = Experiment(settings(), run, steps)

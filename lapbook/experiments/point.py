@@ -105,7 +105,7 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
             "sim_gt_ritz": log.curve[:, 1].mean(axis=1).round(4).tolist(),
         },
     }
-    budget = log.budget(data.transitions, training) | {"samples": log.steps[-1] * training.batch}
+    budget = {"transitions": data.transitions} | log.budget(training) | {"samples": log.steps[-1] * training.batch}
     if seed not in (0, 3):
         return metrics, budget, {}
     on_lattice = observe(layout, lattice)

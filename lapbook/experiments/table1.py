@@ -81,7 +81,7 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
         "ceiling_single_step": round(lb.sim_gt(single, truth), 4),
         "curve": {"steps": log.steps, "sim_gt": log.curve.mean(axis=1).round(4).tolist()},
     }
-    budget = log.budget(data.transitions, training)
+    budget = {"transitions": data.transitions} | log.budget(training)
     arrays = {"vectors": vectors.astype(np.float32), "curve_per_dim": log.curve.astype(np.float16)}
     if setting["seed"] in (0, 3):  # one of each kind is enough to watch
         log.snapshots[log.steps[-1]] = vectors.astype(np.float16)
