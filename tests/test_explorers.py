@@ -36,7 +36,26 @@ def playback():
     return lb.explorers.playback([lb.explorers.film(layout, steps, *runs(layout)) for layout in (GRID_MAZE, GRID_ROOM)])
 
 
-MAKERS = [lb.explorers.eigenvectors, lb.explorers.rotation, lb.explorers.coefficients, playback]
+def worlds(layouts=(GRID_ROOM, GRID_MAZE), d=10):
+    """The truth, the truth with noise and the wrong sign, and the truth turned by a random rotation."""
+    rng, made = np.random.default_rng(0), []
+    for layout in layouts:
+        truth = lb.spectrum.eigenvectors(layout, d).vectors
+        noise = 0.1 * rng.standard_normal(truth.shape) / np.sqrt(layout.n)
+        turned = truth @ np.linalg.qr(rng.standard_normal((d, d)))[0]
+        made.append((layout, {"truth": truth, "ours": noise - truth, "baseline": 30 * turned}))
+    return made
+
+
+def options():
+    return lb.explorers.options(worlds())
+
+
+def shaping():
+    return lb.explorers.shaping(worlds())
+
+
+MAKERS = [lb.explorers.eigenvectors, lb.explorers.rotation, lb.explorers.coefficients, playback, options, shaping]
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -67,6 +86,9 @@ def test_still_picture_is_a_png_of_the_map():
     assert pixels.shape[:2] == (19, 6 * 20)
     walls = np.abs(pixels[:, :19, :3] - np.array([59, 66, 82]) / 255).max(axis=-1) < 0.01
     assert (walls == ~GRID_MAZE.free).all()
+    second = lb.spectrum.eigenvectors(GRID_MAZE, 2).vectors[:, 1]
+    redder = (pixels[..., 0] - pixels[..., 2])[:, :19][GRID_MAZE.free]
+    assert np.corrcoef(redder, second)[0, 1] > 0.99  # red where it is positive, blue where it is negative
 
 
 def test_values_are_checked():

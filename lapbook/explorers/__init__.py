@@ -7,15 +7,27 @@ w                      # in the next cell, w.coefficients holds what the sliders
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import traitlets
 
 from lapbook import objective, spectrum
-from lapbook.explorers.base import Explorer, pack
-from lapbook.layouts import GRID_MAZE, GRID_ROOM, Layout
+from lapbook.explorers.base import Explorer, pack, pack_all, unpack
+from lapbook.layouts import GRID_MAZE, GRID_ROOM, Layout, check_layout
+from lapbook.options import climb
+from lapbook.options import run as steps_and_ends
+
+Worlds = Sequence[tuple[Layout, dict[str, np.ndarray]]]  # maps, each with its representations by name, shape (n, d)
+
+
+class State(traitlets.Int):
+    """A state number, which may come out of an array."""
+
+    def validate(self, obj: Any, value: Any) -> int:
+        """Integers of numpy become plain ones."""
+        return super().validate(obj, int(value) if isinstance(value, np.integer) else value)
 
 
 class OneOfSeveralMaps(Explorer):
@@ -25,9 +37,7 @@ class OneOfSeveralMaps(Explorer):
 
     @traitlets.validate("map")
     def _known(self, proposal: dict[str, Any]) -> str:
-        if proposal["value"] not in self.data:
-            raise ValueError(f"map must be one of {', '.join(self.data)}: got {proposal['value']!r}")
-        return proposal["value"]
+        return _one_of("map", proposal["value"], self.data)
 
 
 class Eigenvectors(OneOfSeveralMaps):
@@ -96,6 +106,59 @@ class Playback(OneOfSeveralMaps):
         return _between("dimension", proposal["value"], 1, max(len(entry["values"]) for entry in self.data.values()))
 
 
+class OneCell(OneOfSeveralMaps):
+    """An explorer of representations on a map in which one cell is picked."""
+
+    label = "Dimensions of the representation on the map"
+    cell: ClassVar[str]  # the trait that holds its state number
+    representation = traitlets.Unicode().tag(sync=True)
+    dimension = traitlets.Int(2).tag(sync=True)
+
+    @traitlets.validate("representation")
+    def _is_given(self, proposal: dict[str, Any]) -> str:
+        return _one_of("representation", proposal["value"], self.data[self.map]["names"])
+
+    @traitlets.validate("dimension")
+    def _is_dimension(self, proposal: dict[str, Any]) -> int:
+        return _between("dimension", proposal["value"], 2, len(self.data[self.map]["scales"][0]))
+
+    @traitlets.observe("map")
+    def _stay_on_the_map(self, change: dict[str, Any]) -> None:
+        setattr(self, self.cell, min(getattr(self, self.cell), self.data[self.map]["n"] - 1))
+
+    def _is_state(self, proposal: dict[str, Any]) -> int:
+        return _between(self.cell, proposal["value"], 0, self.data[self.map]["n"] - 1)
+
+
+class Options(OneCell):
+    """The option that climbs one dimension, up or down, and its walk from one cell."""
+
+    name = "options"
+    cell = "start"
+    sign = traitlets.Int(1).tag(sync=True)
+    start = State(0).tag(sync=True)
+    _is_start = traitlets.validate("start")(OneCell._is_state)
+
+    @traitlets.validate("sign")
+    def _is_sign(self, proposal: dict[str, Any]) -> int:
+        return _one_of("sign", proposal["value"], [1, -1])
+
+
+class Shaping(OneCell):
+    """A pseudo-reward for one goal, and where climbing it gets stuck."""
+
+    name = "shaping"
+    cell = "goal"
+    kinds: ClassVar[list[str]] = ["one dimension", "all dimensions", "position"]
+    kind = traitlets.Unicode(kinds[0]).tag(sync=True)
+    goal = State(0).tag(sync=True)
+    _is_goal = traitlets.validate("goal")(OneCell._is_state)
+
+    @traitlets.validate("kind")
+    def _is_kind(self, proposal: dict[str, Any]) -> str:
+        return _one_of("kind", proposal["value"], self.kinds)
+
+
 def eigenvectors(layouts: Sequence[Layout] = (GRID_ROOM, GRID_MAZE), dimension: int = 2) -> Eigenvectors:
     """Chapter 1: choose a map and a dimension 1 … 20."""
     data = {layout.name: pack(layout, 20) for layout in layouts}
@@ -141,6 +204,59 @@ def film(layout: Layout, steps: Sequence[int], gd: np.ndarray, ggd: np.ndarray) 
         integers = np.rint(127 * signs * run / largest).astype(np.int8)
         films[name] = base64.b64encode(np.ascontiguousarray(integers.transpose(0, 2, 1)).tobytes()).decode()
     return {"name": layout.name, **packed, "steps": [int(step) for step in steps], "films": films}
+
+
+def options(worlds: Worlds, dimension: int = 2, sign: int = 1, start: int | None = None) -> Options:
+    """Chapter 7: choose a map, a representation, a dimension 2 … d, a direction and a cell to start from.
+
+    Without `start`, the walk starts where it is longest.
+    """
+    data, first = _packed(worlds)
+    found = Options(data=data, **first, dimension=dimension, sign=sign, start=0 if start is None else start)
+    if start is None:
+        layout = worlds[0][0]
+        steps, _ = steps_and_ends(layout, climb(layout, unpack(data[layout.name]), dimension, sign))
+        found.start = steps.argmax()
+    return found
+
+
+def shaping(worlds: Worlds, dimension: int = 2, goal: int | None = None) -> Shaping:
+    """Chapter 8: choose a map, a pseudo-reward, a representation, a dimension 2 … d and a goal.
+
+    Without `goal`, it is the state in the middle of the list.
+    """
+    data, first = _packed(worlds)
+    goal = worlds[0][0].n // 2 if goal is None else goal
+    return Shaping(data=data, **first, dimension=dimension, goal=goal)
+
+
+def _packed(worlds: Worlds) -> tuple[dict[str, Any], dict[str, str]]:
+    """The data of `options` and `shaping`, and the map and the representation to show first."""
+    if not worlds or not worlds[0][1]:
+        raise ValueError(f"worlds must hold at least one map with at least one representation: got {list(worlds)}")
+    names = list(worlds[0][1])
+    d = max((2, *np.shape(worlds[0][1][names[0]])[1:]))
+    data: dict[str, Any] = {}
+    for layout, representations in worlds:
+        if check_layout(layout).name in data:
+            raise ValueError(f"worlds must have maps of different names: got {layout.name} twice")
+        if set(representations) != set(names):
+            got = f"{', '.join(representations) or 'none'} on {layout.name}"
+            raise ValueError(f"worlds must have the representations {', '.join(names)} on every map: got {got}")
+        for name, vectors in representations.items():
+            if np.shape(vectors) != (layout.n, d):
+                shape = f"({layout.n}, {d}) on {layout.name}"
+                raise ValueError(f"{name} must have shape (n, d) = {shape}, got {np.shape(vectors)}")
+            if not np.isfinite(vectors).all():
+                raise ValueError(f"{name} must be finite on {layout.name}: got nan or inf")
+        data[layout.name] = pack_all(layout, {name: np.asarray(representations[name], float) for name in names})
+    return data, {"map": worlds[0][0].name, "representation": names[0]}
+
+
+def _one_of(name: str, value: Any, allowed: Iterable[Any]) -> Any:
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(str, allowed))}: got {value!r}")
+    return value
 
 
 def _between(name: str, value: int, low: int, high: int) -> int:

@@ -19,12 +19,15 @@ from lapbook.layouts import Layout
 from lapbook.spectrum import eigenvectors
 
 FOLDER = Path(__file__).parent
+SHARED = ("common", "cells")  # in this order, since the second uses the first
+IMPORT = re.compile(r'^import [^;]* from "\./(\w+)\.js";\n', flags=re.MULTILINE)
 
 
 def joined(name: str) -> str:
-    """The module `name`.js with the common part written into it: one text that imports nothing."""
-    common, own = ((FOLDER / f"{file}.js").read_text(encoding="utf-8") for file in ("common", name))
-    return common + re.sub(r'^import [^;]* from "\./common\.js";\n', "", own, flags=re.MULTILINE)
+    """The module `name`.js with the shared files it imports written into it: one text that imports nothing."""
+    texts = {file: (FOLDER / f"{file}.js").read_text(encoding="utf-8") for file in (*SHARED, name)}
+    used = [file for file in SHARED if file in IMPORT.findall(texts[name])]
+    return "".join(IMPORT.sub("", texts[file]) for file in (*used, name))
 
 
 def pack(layout: Layout, d: int) -> dict[str, Any]:
@@ -42,6 +45,39 @@ def pack(layout: Layout, d: int) -> dict[str, Any]:
         "scale": scale,
         "bytes": base64.b64encode(integers.tobytes()).decode(),
     }
+
+
+def pack_all(layout: Layout, representations: dict[str, np.ndarray]) -> dict[str, Any]:
+    """A map and several representations of shape (n, d) as JSON, each column as 16-bit integers times a scale.
+
+    Columns are turned to the sign of the truth. States keep their order in each of them, since the way up a column
+    depends on the order alone: where rounding makes two values equal, the larger one moves up by one.
+    """
+    d = np.shape(next(iter(representations.values())))[1]
+    truth = eigenvectors(layout, d).vectors
+    scales, columns = [], []
+    for vectors in representations.values():
+        turned = np.where((vectors * truth).sum(axis=0) < 0, -1, 1) * vectors
+        largest = np.maximum(np.abs(turned).max(axis=0), 1e-12)
+        scales.append([float(f"{x / 32000:.6e}") for x in largest])
+        for u in (turned / largest).T:
+            order = np.argsort(u, kind="stable")
+            rank = np.concatenate([[0], np.cumsum(np.diff(u[order]) > 1e-9)])  # states as good as equal share one
+            integers = np.empty(layout.n, dtype="<i2")
+            integers[order] = np.minimum(np.maximum.accumulate(np.rint(32000 * u[order]) - rank) + rank, 32767)
+            columns.append(integers)
+    return {
+        "text": layout.text,
+        "n": layout.n,
+        "names": list(representations),
+        "scales": scales,
+        "bytes": base64.b64encode(np.concatenate(columns).tobytes()).decode(),
+    }
+
+
+def unpack(entry: dict[str, Any]) -> np.ndarray:
+    """The integers of a packed entry, one column for each vector in turn, shape (n, vectors)."""
+    return np.frombuffer(base64.b64decode(entry["bytes"]), "<i2").reshape(-1, entry["n"]).T
 
 
 class Explorer(anywidget.AnyWidget):
@@ -98,11 +134,10 @@ def still(data: dict[str, Any]) -> bytes:
     """For readers without scripts: six eigenvectors of the first map as a small PNG, one pixel per cell."""
     entry = next(iter(data.values()))
     layout = Layout(entry["text"])
-    vectors = np.frombuffer(base64.b64decode(entry["bytes"]), "<i2").reshape(-1, layout.n)[1:7]
     rows = []
-    for u in vectors:
+    for u in unpack(entry).T[1:7]:
         shade = np.zeros(layout.shape, dtype=np.uint8)  # 0 is a wall, 1 … 255 the colours
-        shade[layout.free] = 128 + np.rint(127 * u / np.abs(u).max()).astype(int)
+        shade[layout.free] = 128 + np.rint(127.0 * u / max(np.abs(u).max(), 1)).astype(int)
         rows.append(np.pad(shade, ((0, 0), (0, 1))))
     pixels = np.hstack(rows)
     blue, white, red = np.array([[33, 102, 172], [247, 247, 247], [178, 24, 43]])
