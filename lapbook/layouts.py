@@ -144,6 +144,31 @@ def check_layout(layout: Layout) -> Layout:
     return layout
 
 
+def check_vectors(layout: Layout, vectors: np.ndarray) -> np.ndarray:
+    """A representation of shape (n, d) as floats, if it has one finite row for each state."""
+    vectors = np.asarray(vectors, dtype=float)
+    if vectors.ndim != 2 or len(vectors) != layout.n:
+        raise ValueError(f"vectors must have shape ({layout.n}, d), one row for each state: got {vectors.shape}")
+    if not np.isfinite(vectors).all():
+        raise ValueError(f"vectors must be finite: dimension {np.argwhere(~np.isfinite(vectors))[0][1] + 1} is not")
+    return vectors
+
+
+def check_dimension(layout: Layout, vectors: np.ndarray, dimension: int) -> np.ndarray:
+    """That dimension of a representation (n, d), counted from 1, shape (n,), if a reward can be made of it."""
+    vectors = check_vectors(layout, vectors)
+    if dimension == 1:
+        raise ValueError("dimension must be at least 2: the first eigenvector is constant, so its reward is always 0")
+    if not 2 <= dimension <= vectors.shape[1]:
+        raise ValueError(f"dimension must be between 2 and d = {vectors.shape[1]}: got {dimension}")
+    values = vectors[:, dimension - 1]
+    if np.ptp(values) <= 1e-9 * np.abs(values).max():
+        raise ValueError(
+            f"dimension must vary over the states: dimension {dimension} is constant, its reward is always 0"
+        )
+    return values
+
+
 def _check_characters(lines: list[str]) -> None:
     if not any(lines):
         raise ValueError("layout must have at least one free cell '.': got an empty text")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lapbook.layouts import Layout, Seed
+from lapbook.layouts import Layout, Seed, check_dimension
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def climb(layout: Layout, vectors: np.ndarray, dimension: int, sign: int = 1) ->
     >>> hill.terminal.tolist(), hill.policy[[0, 1, 3, 4]].tolist()  # right, right, (stop), left, left
     ([False, False, True, False, False], [1, 1, 0, 0])
     """
-    r = rewards(layout, _dimension(layout, vectors, dimension), _checked_sign(sign))
+    r = rewards(layout, check_dimension(layout, vectors, dimension), _checked_sign(sign))
     return Option(r.argmax(axis=1), (r <= 0).all(axis=1), dimension, sign)
 
 
@@ -209,22 +209,6 @@ def room_times(layout: Layout, options: Sequence[Option]) -> np.ndarray:
     N = np.array([to[:, layout.rooms == i].mean(axis=1) for i in rooms])
     np.fill_diagonal(N, np.nan)
     return (N + N.T) / 2
-
-
-def _dimension(layout: Layout, vectors: np.ndarray, dimension: int) -> np.ndarray:
-    vectors = np.asarray(vectors, dtype=float)
-    if vectors.ndim != 2 or len(vectors) != layout.n:
-        raise ValueError(f"vectors must have shape ({layout.n}, d), one row for each state: got {vectors.shape}")
-    if dimension == 1:
-        raise ValueError("dimension must be at least 2: the first eigenvector is constant, so its reward is always 0")
-    if not 2 <= dimension <= vectors.shape[1]:
-        raise ValueError(f"dimension must be between 2 and d = {vectors.shape[1]}: got {dimension}")
-    values = vectors[:, dimension - 1]
-    if not np.isfinite(values).all():
-        raise ValueError(f"vectors must be finite: dimension {dimension} is not")
-    if np.ptp(values) <= 1e-9 * np.abs(values).max():
-        raise ValueError(f"dimension {dimension} is constant, so its reward is always 0 and its option never begins")
-    return values
 
 
 def _checked_sign(sign: int) -> int:

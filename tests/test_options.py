@@ -130,8 +130,8 @@ def test_a_policy_that_goes_round_is_told_and_not_offered():
         ((TRUTH, 11), "dimension must be between 2 and d = 10: got 11"),
         ((TRUTH, 2, 0), r"sign must be 1 \(towards larger values\) or -1: got 0"),
         ((TRUTH[:9], 2), r"vectors must have shape \(271, d\), one row for each state: got \(9, 10\)"),
-        ((np.ones((271, 3)), 2), "dimension 2 is constant, so its reward is always 0 and its option never begins"),
-        ((TRUTH * np.nan, 2), "vectors must be finite: dimension 2 is not"),
+        ((np.ones((271, 3)), 2), "dimension 2 is constant, its reward is always 0"),
+        ((TRUTH * np.nan, 2), "vectors must be finite: dimension 1 is not"),
     ],
 )
 def test_bad_representations_are_refused(arguments, message):

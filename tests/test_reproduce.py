@@ -10,8 +10,8 @@ import pytest
 
 import lapbook as lb
 from lapbook.__main__ import main
-from lapbook.experiments import EXPERIMENTS, point
-from lapbook.experiments.common import flat, snapshot_steps
+from lapbook.experiments import EXPERIMENTS, options, point
+from lapbook.experiments.common import flat, representation, snapshot_steps
 from lapbook.experiments.table1 import training_settings
 from lapbook.reproduce import reproduce
 from lapbook.results import matching, name
@@ -62,6 +62,48 @@ def test_a_small_point_run_tells_before_and_after_the_turn(tmp_path, monkeypatch
     assert budget["samples"] == 40 * budget["batch"]
     assert sum(steps for steps, _ in reports) == 40
     assert arrays["ritz"].shape == arrays["vectors"].shape == (4382, 4)
+
+
+def test_options_have_every_representation_and_both_routes():
+    settings = EXPERIMENTS["options"].settings
+    assert len({name(setting) for setting in settings}) == len(settings)
+    climbed = {(s["env"], s["method"], s["preset"], s["seed"]) for s in settings if s["route"] == "climb"}
+    for env in ("GridRoom", "GridMaze"):
+        assert (env, "truth", "exact", 0) in climbed
+        for method in ("gd", "ggd"):
+            assert {(env, method, "paper", seed) for seed in range(3)} <= climbed
+    assert {(s["env"], s["method"]) for s in settings if s["route"] == "dqn"} == {
+        (env, method) for env in ("GridRoom", "GridMaze") for method in ("gd", "ggd")
+    }
+
+
+def test_a_small_run_of_learned_options_tells_how_they_agree_with_climbing(tmp_path, monkeypatch):
+    setting = {"env": "GridMaze", "route": "dqn", "method": "ggd", "preset": "paper", "d": 10, "seed": 0}
+    small = lb.dqn.preset("options", steps=60, starts=10, width=8, batch=16)
+    monkeypatch.setitem(lb.dqn.PRESETS, "options", small)
+    monkeypatch.setattr(options, "EVERY", 20)
+    reports = []
+    metrics, budget, arrays = options.run(setting, tmp_path, lambda *report: reports.append(report), np.inf)
+    assert metrics["curve"]["steps"][-1] == budget["steps"] == sum(steps for steps, _ in reports)
+    assert len(metrics["agreement"]) == len(metrics["loops"]) == 18
+    assert len(metrics["lengths"]) == 9
+    layout, vectors = lb.layouts.GRID_MAZE, representation(setting)
+    climbing = lb.options.climbs(layout, vectors)
+    assert (arrays["terminals"] == [option.terminal for option in climbing]).all()
+    for share, policy, option in zip(metrics["agreement"], arrays["policies"], climbing, strict=True):
+        inside = ~option.terminal  # on a maze no two neighbours are equally good
+        assert share == pytest.approx((policy == option.policy)[inside].mean(), abs=1e-3)
+    assert [options.agreement(layout, vectors, option) for option in climbing] == [1.0] * 18
+
+
+def test_rollouts_between_rooms_agree_with_the_equations():
+    house = lb.layouts.rooms(1, 3, size=3, name="house", rng=0)
+    climbing = lb.options.climbs(house, lb.spectrum.eigenvectors(house, 3).vectors)
+    exact = lb.options.room_times(house, climbing)
+    sampled, error = options.sampled_room_times(house, climbing, np.random.default_rng(0))
+    off = ~np.eye(3, dtype=bool)
+    assert (np.abs(sampled - exact) < 4.5 * error)[off].all()
+    assert (error < 0.1 * exact)[off].all()
 
 
 def test_a_curve_is_flat_when_its_last_fifth_is():

@@ -1,11 +1,12 @@
 """What `python -m lapbook reproduce` can run, one module each: settings, and what turns one setting into a record."""
 
-from lapbook.experiments import options, point, recorded, table1
+from lapbook.experiments import options, point, recorded, shaping, table1
 from lapbook.experiments.common import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     "table1": table1.EXPERIMENT,
     "point": point.EXPERIMENT,
     "options": options.EXPERIMENT,
+    "shaping": shaping.EXPERIMENT,
     "recorded": recorded.EXPERIMENT,
 }
