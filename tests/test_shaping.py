@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import lapbook as lb
 from lapbook import layouts, shaping, statistics
 from lapbook.experiments import shaping as experiment
+from lapbook.experiments.common import cut_short
 from lapbook.layouts import GRID_MAZE, GRID_ROOM, Layout
 from lapbook.qlearning import greedy, optimal, success
 from lapbook.results import name
@@ -230,18 +231,20 @@ def test_the_experiment_has_a_setting_for_each_curve_of_the_figures():
 
 
 def test_a_small_run_of_the_experiment(tmp_path, monkeypatch):
-    small = dataclasses.replace(experiment.AGENTS["tabular"], seeds=2, steps=6000, every=2000)
+    short = lb.qlearning.Settings(steps=6000)
+    small = dataclasses.replace(experiment.AGENTS["tabular"], seeds=2, goals=2, every=2000, settings=lambda: short)
     monkeypatch.setitem(experiment.AGENTS, "tabular", small)
-    monkeypatch.setattr(experiment, "GOALS", 2)
     reports = []
     labels = {
         "none": ["position", "sparse"],
         "truth": [*(f"dim {i}" for i in range(2, 11)), "all", "reachability", "value"],
     }
     for setting in experiment.EXPERIMENT.settings:
-        if setting["env"] == "GridRoom" or setting["method"] not in labels:
+        if setting["env"] == "GridRoom" or setting["method"] not in labels or setting["agent"] != "tabular":
             continue
-        metrics, budget, arrays = experiment.run(setting, tmp_path, lambda *report: reports.append(report[0]), np.inf)
+        metrics, budget, arrays = experiment.run(
+            setting, tmp_path / name(setting), lambda *report: reports.append(report[0]), np.inf
+        )
         rewards = labels[setting["method"]]
         assert metrics["rewards"] == rewards
         assert arrays["curves"].shape == (4, len(rewards), 2, 2, 3)
@@ -253,3 +256,23 @@ def test_a_small_run_of_the_experiment(tmp_path, monkeypatch):
         assert metrics["auc"]["mixed"][rewards[-1]] == pytest.approx(area[1, -1].mean(), abs=1e-3)
         assert budget["agents"] == 4 * len(rewards) * 2 * 2
     assert sum(reports) == 2 * 6000
+
+
+def test_a_small_run_of_deep_agents_has_the_headline_and_can_be_cut_short(tmp_path, monkeypatch):
+    smoke = lb.dqn.preset("smoke", gamma=0.99, steps=80)
+    small = dataclasses.replace(experiment.AGENTS["dqn"], goals=2, every=20, settings=lambda: smoke)
+    monkeypatch.setitem(experiment.AGENTS, "dqn", small)
+    monkeypatch.setattr(experiment, "best_dimension", lambda setting: "dim 3")
+    setting = {"env": "GridMaze", "agent": "dqn", "method": "ggd", "preset": "paper", "seed": 0}
+    assert setting in experiment.EXPERIMENT.settings
+    cut, budget, _ = experiment.run(setting, tmp_path / "cut", lambda *report: None, hours=0)
+    assert cut["steps"] == [20]
+    assert cut_short(budget)
+    went_on, budget, arrays = experiment.run(setting, tmp_path / "cut", lambda *report: None, hours=1)
+    whole, _, same = experiment.run(setting, tmp_path / "whole", lambda *report: None, hours=1)
+    assert went_on == whole
+    assert whole["rewards"] == ["dim 3", "all"]
+    assert whole["steps"] == [20, 40, 60, 80]
+    assert not cut_short(budget)
+    assert budget["agents"] == 2 * 2
+    assert (arrays["curves"] == same["curves"]).all()

@@ -113,7 +113,7 @@ class Log:
             "steps": self.steps[-1],
             "steps_allowed": training.steps,
             "stopped_flat": self.flat and self.steps[-1] < training.steps,
-            "batch": training.batch,
+            **({"batch": training.batch} if hasattr(training, "batch") else {}),
             "wall_seconds": round(self.seconds, 1),
             "threads": torch.get_num_threads(),
         }

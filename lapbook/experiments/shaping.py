@@ -2,74 +2,121 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from lapbook import qlearning, shaping, statistics
-from lapbook.experiments.common import Experiment, Outcome, Report, Setting, representation
+from lapbook.experiments.common import Experiment, Log, Outcome, Report, Setting, representation
 from lapbook.layouts import LAYOUTS, Layout
-from lapbook.results import name
+from lapbook.results import name, read
 from lapbook.spectrum import eigenvectors, laplacian
 
 D, GOALS, GAMMA = 10, 10, 0.99
 VARIANTS = ("literal", "mixed", "scaled", "potential")
-Follow = Callable[[int, np.ndarray], None]
-"""Called with the steps done and the greedy policies, shape (K, n)."""
+Follow = Callable[[int, np.ndarray], bool]
+"""Called with the steps done and the greedy policies, shape (K, n); the agents stop where it returns True."""
 
 
 @dataclass(frozen=True)
 class Agent:
     """A kind of agent, and how much of it one record holds."""
 
-    train: Callable[[Layout, np.ndarray, np.ndarray, int, int, np.random.Generator, Follow], None]
-    """Takes map, reward tables (K, n, 4), goals (K,), steps, steps between two points of the curve, rng and follow."""
+    train: Callable[[Layout, np.ndarray, np.ndarray, Agent, np.random.Generator, Path, Follow], None]
+    """Takes map, reward tables (K, n, 4), goals (K,), the agent itself, rng, a folder for checkpoints and follow."""
+    settings: Callable[[], Any]
+    """`qlearning.Settings` or `dqn.Settings`."""
+    runs: tuple[tuple[str, str, int], ...]
+    """Method and preset of the representations, and how many seeds of them."""
     variants: tuple[str, ...] = VARIANTS
     """Of the reward, see `table`."""
+    goals: int = GOALS
+    """The first so many of the goals."""
     seeds: int = 5
     """Agents for each variant, reward and goal."""
-    steps: int = 200_000
-    """Of each agent."""
     every: int = 5000
     """Steps between two points of the curve."""
+    headline: bool = False
+    """Only the best dimension and all dimensions of a representation, and what needs none."""
 
 
-def _tabular(
-    layout: Layout,
-    rewards: np.ndarray,
-    goals: np.ndarray,
-    steps: int,
-    every: int,
-    rng: np.random.Generator,
-    follow: Follow,
-) -> None:
-    def callback(step: int, Q: np.ndarray) -> None:
-        follow(step, qlearning.greedy(Q))
-
-    qlearning.train(layout, rewards, goals, qlearning.Settings(steps=steps, gamma=GAMMA), rng, every, callback)
+def _tabular(layout, tables, goals, agent, rng, scratch, follow) -> None:
+    qlearning.train(
+        layout, tables, goals, agent.settings(), rng, agent.every, lambda step, Q: follow(step, qlearning.greedy(Q))
+    )
 
 
-AGENTS: dict[str, Agent] = {"tabular": Agent(_tabular)}
+def _deep(layout, tables, goals, agent, rng, scratch, follow) -> None:
+    from lapbook import dqn
+
+    dqn.train(
+        layout,
+        tables,
+        np.arange(layout.n) == goals[:, None],
+        agent.settings(),
+        rng,
+        scratch / "checkpoint.safetensors",
+        agent.every,
+        lambda step, values: follow(step, qlearning.greedy(values())),
+    )
+
+
+def _table5(**changes: Any) -> Any:
+    from lapbook import dqn
+
+    return dqn.preset("shaping", gamma=GAMMA, **changes)
+
+
+LEARNED = (("ggd", "paper"), ("ggd", "paper-scaled"), ("gd", "paper"))
+AGENTS: dict[str, Agent] = {
+    "tabular": Agent(
+        _tabular,
+        lambda: qlearning.Settings(gamma=GAMMA),
+        (("none", "raw", 1), ("truth", "exact", 1), *((*run, 3) for run in LEARNED)),
+    ),
+    "dqn": Agent(
+        _deep,
+        _table5,
+        (("none", "raw", 2), ("ggd", "paper", 2), ("gd", "paper", 2)),
+        variants=("mixed",),
+        goals=4,
+        seeds=1,
+        every=2000,
+        headline=True,
+    ),
+    # A network a sixteenth the size, on half the steps: some twenty times cheaper, so that every dimension has its turn.
+    "dqn-small": Agent(
+        _deep,
+        lambda: _table5(steps=100_000, width=64, batch=64, starts=1000),
+        (("none", "raw", 1), ("ggd", "paper", 1), ("gd", "paper", 1)),
+        variants=("mixed",),
+        goals=4,
+        seeds=1,
+        every=2000,
+    ),
+}
 
 
 def settings() -> tuple[Setting, ...]:
     """Each agent on both maps: no representation, the exact one, and those that Table 1 learned from positions."""
-    runs = [
-        ("none", "raw", 1),
-        ("truth", "exact", 1),
-        ("ggd", "paper", 3),
-        ("ggd", "paper-scaled", 3),
-        ("gd", "paper", 3),
-    ]
     return tuple(
         {"env": env, "agent": agent, "method": method, "preset": preset, "seed": seed}
-        for agent, (method, preset, seeds), env in product(AGENTS, runs, ("GridRoom", "GridMaze"))
+        for agent in AGENTS
+        for (method, preset, seeds), env in product(AGENTS[agent].runs, ("GridRoom", "GridMaze"))
         for seed in range(seeds)
     )
+
+
+def best_dimension(setting: Setting) -> str:
+    """The dimension that shapes best for tabular agents, half and half with the sparse reward: "dim 2", …"""
+    asked = {key: setting[key] for key in ("env", "method", "preset", "seed")}
+    (record,) = read("shaping", agent="tabular", **asked)
+    areas = record["metrics"]["auc"]["mixed"]
+    return max((label for label in areas if label.startswith("dim ")), key=areas.get)
 
 
 def vectors_of(setting: Setting) -> np.ndarray | None:
@@ -120,12 +167,13 @@ def table(layout: Layout, label: str, pseudo: np.ndarray, goal: int, variant: st
 
 
 def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcome:
-    """Train an agent for each variant, reward, goal and seed. It takes about a minute, so it is never cut short."""
+    """Train an agent for each variant, reward, goal and seed."""
     layout, agent = LAYOUTS[setting["env"]], AGENTS[setting["agent"]]
-    start = time.perf_counter()
-    vectors, goals = vectors_of(setting), shaping.goals(layout, GOALS)
+    vectors, goals = vectors_of(setting), shaping.goals(layout, GOALS)[: agent.goals]
     pseudo = [pseudo_rewards(layout, vectors, int(goal), setting["method"] == "gd") for goal in goals]
     labels = list(pseudo[0])
+    if agent.headline and vectors is not None:
+        labels = [best_dimension(setting), "all"]
     shape = (len(agent.variants), len(labels), len(goals))
     tables = [
         table(layout, label, pseudo[k][label], int(goal), variant)
@@ -134,31 +182,26 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     tables, wanted = np.array(tables), np.tile(goals, shape[0] * shape[1])
     best = qlearning.success(layout, qlearning.greedy(qlearning.optimal(layout, tables, wanted, GAMMA)), wanted)
     tables, each = np.repeat(tables, agent.seeds, axis=0), np.repeat(wanted, agent.seeds)
-    steps, curve = [], []
+    log = Log(scratch / "log.npz", keep=set())
 
-    def follow(step: int, policy: np.ndarray) -> None:
-        steps.append(step)
-        curve.append(qlearning.success(layout, policy, each))
-        report(agent.every, f"{name(setting)} success {curve[-1].mean():.3f}")
+    def follow(step: int, policy: np.ndarray) -> bool:
+        log.add(step, qlearning.success(layout, policy, each), np.empty(0))
+        report(agent.every, f"{name(setting)} success {log.curve[-1].mean():.3f}")
+        return log.seconds > 3600 * hours
 
-    agent.train(layout, tables, each, agent.steps, agent.every, np.random.default_rng(setting["seed"]), follow)
-    curves = np.stack(curve, axis=-1).reshape(*shape, agent.seeds, len(steps))
-    area = statistics.area(steps, curves).mean(axis=(2, 3)).round(4)
+    agent.train(layout, tables, each, agent, np.random.default_rng(setting["seed"]), scratch, follow)
+    curves = log.curve.T.reshape(*shape, agent.seeds, len(log.steps))
+    area = statistics.area(log.steps, curves).mean(axis=(2, 3)).round(4)
     metrics = {
         "auc": {v: dict(zip(labels, row, strict=True)) for v, row in zip(agent.variants, area.tolist(), strict=True)},
         "rewards": labels,
         "variants": list(agent.variants),
         "goals": goals.tolist(),
-        "steps": steps,
+        "steps": log.steps,
     }
-    budget = {
-        "agents": len(each),
-        "steps": steps[-1],
-        "wall_seconds": round(time.perf_counter() - start, 1),
-        "threads": 1,
-    }
+    budget = {"agents": len(each)} | log.budget(agent.settings())
     # float16 is finer than one state in a thousand
     return metrics, budget, {"curves": curves.astype(np.float16), "optimal": best.reshape(shape).astype(np.float32)}
 
 
-EXPERIMENT = Experiment(settings(), run, lambda setting: AGENTS[setting["agent"]].steps)
+EXPERIMENT = Experiment(settings(), run, lambda setting: AGENTS[setting["agent"]].settings().steps)
