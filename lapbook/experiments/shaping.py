@@ -88,7 +88,7 @@ AGENTS: dict[str, Agent] = {
         every=2000,
         headline=True,
     ),
-    # A network a sixteenth the size, on half the steps: some twenty times cheaper, so that every dimension has its turn.
+    # A network a sixteenth the size, on half the steps: so much cheaper that every dimension has its turn.
     "dqn-small": Agent(
         _deep,
         lambda: _table5(steps=100_000, width=64, batch=64, starts=1000),
