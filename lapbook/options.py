@@ -197,6 +197,19 @@ def sampled_hitting_times(
     return steps
 
 
+def steps_between(layout: Layout, options: Sequence[Option], start: int, goal: int) -> float:
+    """N_{start→goal}: expected steps from one room to another, the mean over the states of the first."""
+    rooms = int(layout.rooms.max())
+    for name, room in (("start", start), ("goal", goal)):
+        if not 1 <= room <= rooms:
+            raise ValueError(f"{name} must be a room of {layout.name}, numbered 1 to {rooms}: got {room}")
+    if start == goal:
+        raise ValueError(
+            f"goal must be another room than start: both are {start}, and an agent that is there has arrived"
+        )
+    return float(hitting_times(layout, options, layout.rooms == goal)[layout.rooms == start].mean())
+
+
 def room_times(layout: Layout, options: Sequence[Option]) -> np.ndarray:
     """N_ij = (N_{i→j} + N_{j→i})/2 between the rooms of the map, shape (rooms, rooms), nan on the diagonal.
 

@@ -218,7 +218,14 @@ def picture(locator):
 @pytest.mark.parametrize("scheme", ["http", "file"])
 @pytest.mark.parametrize(
     "chapter",
-    ["01-states-as-a-graph", "02-graph-drawing", "03-the-theorem", "05-neural-approximation", "07-options"],
+    [
+        "01-states-as-a-graph",
+        "02-graph-drawing",
+        "03-the-theorem",
+        "05-neural-approximation",
+        "07-options",
+        "08-reward-shaping",
+    ],
 )
 def test_every_slider_changes_its_figure_by_keyboard(browser, origins, chapter, scheme):
     page = opened(browser, f"{origins[scheme]}book/{chapter}.html")

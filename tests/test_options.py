@@ -19,6 +19,7 @@ from lapbook.options import (
     room_times,
     run,
     sampled_hitting_times,
+    steps_between,
 )
 
 TRUTH = lb.spectrum.eigenvectors(GRID_ROOM, 10).vectors
@@ -168,6 +169,19 @@ def test_astronomic_hitting_times_are_exact():
         q.append(11 * q[s] - q[s - 1] - 4 - 9 * s)
     assert h[0] == pytest.approx(float(-q[13] / p[13]), rel=1e-12)
     assert h[0] > 1e11
+
+
+def test_steps_between_two_rooms_are_those_of_the_table():
+    house = lb.layouts.rooms(1, 3, size=2, name="house", rng=0)
+    options = climbs(house, lb.spectrum.eigenvectors(house, 3).vectors)
+    there, back = steps_between(house, options, 1, 3), steps_between(house, options, 3, 1)
+    assert room_times(house, options)[0, 2] == pytest.approx((there + back) / 2)
+    with pytest.raises(ValueError, match="goal must be another room than start: both are 2"):
+        steps_between(house, options, 2, 2)
+    with pytest.raises(ValueError, match="goal must be a room of house, numbered 1 to 3: got 4"):
+        steps_between(house, options, 1, 4)
+    with pytest.raises(ValueError, match="start must be a room of house, numbered 1 to 3: got 0"):
+        steps_between(house, options, 0, 1)
 
 
 def test_bad_goals_are_refused():
