@@ -14,6 +14,7 @@ from lapbook.layouts import LAYOUTS, Layout
 from lapbook.results import name
 
 ROLLOUTS = 50  # from each state of a room, appendix E.2
+ENOUGH = 0.98  # agreement with climbing from which on learning may stop on a flat curve
 FAR = 8  # rooms whose numbers differ by at least so much
 
 
@@ -57,7 +58,7 @@ def learned(setting: Setting, layout: Layout, vectors: np.ndarray, scratch: Path
         shares = np.array([agreement(layout, vectors, option) for option in policies(values())])
         log.add(step, shares, np.empty(0))
         report(EVERY, f"{name(setting)} agreement {shares.mean():.3f}")
-        log.flat = flat(log.curve.mean(axis=1), table4.steps // EVERY)
+        log.flat = bool(shares.mean() > ENOUGH) and flat(log.curve.mean(axis=1), table4.steps // EVERY)
         return log.flat or log.seconds > 3600 * hours
 
     ends = np.zeros((len(R), layout.n), dtype=bool)
