@@ -79,6 +79,15 @@ def arrays(record: Record) -> dict[str, np.ndarray]:
         return {key: file[key] for key in file.files}
 
 
+def representation(
+    env: str, method: str, preset: str = "paper", seed: int = 0, obs: str = "xy", where: Path | str | None = None
+) -> np.ndarray:
+    """A representation of all states that Table 1 has stored, shape (n, d), each dimension with mean square 1."""
+    (record,) = read("table1", where, env=env, obs=obs, method=method, preset=preset, seed=seed)
+    vectors = arrays(record)["vectors"].astype(float)
+    return vectors / np.sqrt((vectors**2).mean(axis=0))
+
+
 def metric(records: Iterable[Record], key: str) -> np.ndarray:
     """That metric of each record, stacked."""
     return np.array([record["metrics"][key] for record in records])

@@ -11,7 +11,7 @@ import pytest
 import lapbook as lb
 from lapbook.__main__ import main
 from lapbook.experiments import EXPERIMENTS, options, point
-from lapbook.experiments.common import flat, representation, snapshot_steps
+from lapbook.experiments.common import flat, snapshot_steps
 from lapbook.experiments.table1 import training_settings
 from lapbook.reproduce import reproduce
 from lapbook.results import matching, name
@@ -87,7 +87,7 @@ def test_a_small_run_of_learned_options_tells_how_they_agree_with_climbing(tmp_p
     assert metrics["curve"]["steps"][-1] == budget["steps"] == sum(steps for steps, _ in reports)
     assert len(metrics["agreement"]) == len(metrics["loops"]) == 18
     assert len(metrics["lengths"]) == 9
-    layout, vectors = lb.layouts.GRID_MAZE, representation(setting)
+    layout, vectors = lb.layouts.GRID_MAZE, lb.results.representation("GridMaze", "ggd")
     climbing = lb.options.climbs(layout, vectors)
     assert (arrays["terminals"] == [option.terminal for option in climbing]).all()
     for share, policy, option in zip(metrics["agreement"], arrays["policies"], climbing, strict=True):

@@ -69,3 +69,12 @@ def test_every_record_of_the_book_is_whole():
         assert name(stored["setting"]) == file.stem
         assert stored["provenance"]["commit"]
         assert not stored["provenance"]["commit"].endswith("+"), f"{file.name} is of code that was never committed"
+
+
+def test_a_stored_representation_has_a_row_for_each_state():
+    V = lb.results.representation("GridMaze", "ggd", "paper-scaled", seed=1)
+    truth = lb.spectrum.eigenvectors(lb.layouts.GRID_MAZE, 10).vectors
+    assert (V**2).mean(axis=0) == pytest.approx(np.ones(10))
+    assert lb.sim_gt(V, truth) > 0.95
+    with pytest.raises(ValueError, match="table1 has none"):
+        lb.results.representation("GridMaze", "ggd", seed=99)

@@ -54,19 +54,6 @@ def snapshot_steps(steps: int, every: int, number: int = 12) -> set[int]:
     return {round(step / every) * every for step in np.geomspace(every, steps, number)} | {steps}
 
 
-def representation(setting: Setting) -> np.ndarray:
-    """The representation of all states that Table 1 has stored for this setting's method, preset and seed, (n, d).
-
-    Each dimension is scaled to a mean square of 1, as the objective wants it.
-    """
-    from lapbook.results import arrays, read
-
-    asked = {key: setting[key] for key in ("env", "method", "preset", "d", "seed")}
-    (record,) = read("table1", obs="xy", **asked)
-    vectors = arrays(record)["vectors"].astype(float)
-    return vectors / np.sqrt((vectors**2).mean(axis=0))
-
-
 class Log:
     """Curve, snapshots and time of a run, kept in a file so that a killed run goes on with them."""
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
-from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat, representation
+from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat
 from lapbook.layouts import LAYOUTS, Layout
-from lapbook.results import name
+from lapbook.results import name, representation
 
 ROLLOUTS = 50  # from each state of a room, appendix E.2
 ENOUGH = 0.98  # agreement with climbing from which on learning may stop on a flat curve
@@ -101,7 +101,8 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     options, metrics, arrays, log = [], {}, {}, None
     if setting["method"] != "none":
         truth = lb.spectrum.eigenvectors(layout, setting["d"]).vectors
-        vectors = representation(setting) if setting["method"] != "truth" else truth
+        stored = (setting[key] for key in ("env", "method", "preset", "seed"))
+        vectors = representation(*stored) if setting["method"] != "truth" else truth
         options = lb.options.climbs(layout, vectors)
         if setting["route"] == "dqn":
             options, log = learned(setting, layout, vectors, scratch, report, hours)

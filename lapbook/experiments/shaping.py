@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from lapbook import qlearning, shaping, statistics
-from lapbook.experiments.common import Experiment, Log, Outcome, Report, Setting, representation
+from lapbook.experiments.common import Experiment, Log, Outcome, Report, Setting
 from lapbook.layouts import LAYOUTS, Layout
-from lapbook.results import name, read
+from lapbook.results import name, read, representation
 from lapbook.spectrum import eigenvectors, laplacian
 
 D, GOALS, GAMMA = 10, 10, 0.99
@@ -126,7 +126,7 @@ def vectors_of(setting: Setting) -> np.ndarray | None:
         return None
     if setting["method"] == "truth":
         return eigenvectors(layout, D).vectors * np.sqrt(layout.n)
-    return representation({**setting, "d": D})
+    return representation(*(setting[key] for key in ("env", "method", "preset", "seed")))
 
 
 def pseudo_rewards(
