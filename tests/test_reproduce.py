@@ -183,6 +183,15 @@ def test_the_list_says_what_is_done(tmp_path, capsys):
     assert [name(setting) for setting in matching(EXPERIMENTS["table1"].settings, "GridMaze-xy-gd[+]*-3")] == [SHORT]
 
 
+def test_without_an_experiment_all_are_listed(capsys):
+    assert main(["reproduce"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(EXPERIMENTS)
+    done, known = (int(word) for word in lines[0].split()[1:4:2])
+    assert known == len(EXPERIMENTS["table1"].settings)
+    assert done == known
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
