@@ -223,6 +223,7 @@ def picture(locator):
         "02-graph-drawing",
         "03-the-theorem",
         "05-neural-approximation",
+        "07-options",
     ],
 )
 def test_every_slider_changes_its_figure_by_keyboard(browser, origins, chapter, scheme):
