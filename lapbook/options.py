@@ -14,6 +14,8 @@ import numpy as np
 
 from lapbook.layouts import Layout, Seed, check_dimension
 
+TIE = 1e-9  # of the range of a dimension: what differs by less is equally good
+
 
 @dataclass(frozen=True)
 class Option:
@@ -42,8 +44,10 @@ def climb(layout: Layout, vectors: np.ndarray, dimension: int, sign: int = 1) ->
     >>> hill.terminal.tolist(), hill.policy[[0, 1, 3, 4]].tolist()  # right, right, (stop), left, left
     ([False, False, True, False, False], [1, 1, 0, 0])
     """
-    r = rewards(layout, check_dimension(layout, vectors, dimension), _checked_sign(sign))
-    return Option(r.argmax(axis=1), (r <= 0).all(axis=1), dimension, sign)
+    values = check_dimension(layout, vectors, dimension)
+    r = rewards(layout, values, _checked_sign(sign))
+    tie = TIE * np.ptp(values)  # equal up to rounding is equal, or another machine would go another way
+    return Option((r >= r.max(axis=1, keepdims=True) - tie).argmax(axis=1), (r <= tie).all(axis=1), dimension, sign)
 
 
 def climbs(layout: Layout, vectors: np.ndarray, dimensions: Sequence[int] | None = None) -> list[Option]:
