@@ -224,6 +224,7 @@ def picture(locator):
         "03-the-theorem",
         "05-neural-approximation",
         "07-options",
+        "08-reward-shaping",
     ],
 )
 def test_every_slider_changes_its_figure_by_keyboard(browser, origins, chapter, scheme):
