@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import signal
 import sys
+import threading
 from pathlib import Path
 
 from lapbook.experiments import EXPERIMENTS
@@ -35,10 +37,14 @@ def main(arguments: list[str] | None = None) -> int:
     command.add_argument("--jobs", type=int, default=1, help="settings to run side by side, one thread each")
     command.add_argument("--only", default="*", help="settings whose name matches, e.g. 'GridRoom-xy-ggd-*'")
     command.add_argument("--hours", type=float, default=math.inf, help="end a run after so long; more lets it go on")
+    command.add_argument("--dask", metavar="ADDRESS", help="send the runs to this Dask cluster, e.g. tcp://HOST:8786")
     command.add_argument("--where", type=Path, default=folder(), help="folder of the records (default: the book's)")
     command.add_argument("--scratch", type=Path, default=Path(".lapbook"), help="folder for checkpoints")
     command.add_argument("--list", action="store_true", help="name the settings and whether they have a record")
     given = parser.parse_args(arguments)
+    # Ended from outside it leaves as it does after Ctrl-C, and takes its processes along.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if given.experiment is None:
         print("\n".join(overview(given.where)))
         return 0
@@ -48,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
             print("done" if there else "open", name(setting))
         return 0
     try:
-        files = reproduce(given.experiment, given.where, given.scratch, given.jobs, given.only, given.hours)
+        files = reproduce(given.experiment, given.where, given.scratch, given.jobs, given.only, given.hours, given.dask)
     except (ValueError, RuntimeError) as error:
         print(f"lapbook: {error}", file=sys.stderr)
         return 1

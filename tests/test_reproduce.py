@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -11,9 +12,9 @@ import pytest
 import lapbook as lb
 from lapbook.__main__ import main
 from lapbook.experiments import EXPERIMENTS, options, point
-from lapbook.experiments.common import flat, snapshot_steps
+from lapbook.experiments.common import Experiment, flat, snapshot_steps
 from lapbook.experiments.table1 import training_settings
-from lapbook.reproduce import reproduce
+from lapbook.reproduce import DamagedRecord, reproduce
 from lapbook.results import matching, name
 
 SHORT = "GridMaze-xy-gd+ritz-fast-10-3"
@@ -165,6 +166,69 @@ def test_a_run_cut_short_and_then_killed_goes_on_to_the_same_record(tmp_path):
         assert (mine["snapshot_steps"] == theirs["snapshot_steps"]).all()
         assert (mine["curve_per_dim"] == theirs["curve_per_dim"]).all()
     assert reproduce("table1", tmp_path / "results", tmp_path / "scratch", only=SHORT) == []
+
+
+def test_ended_from_outside_it_takes_its_processes_along(tmp_path):
+    process = subprocess.Popen(command(tmp_path), stderr=subprocess.DEVNULL, start_new_session=True)
+    end = time.monotonic() + 60
+    while not (tmp_path / "scratch").exists():  # a process of its own is at work
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait(timeout=30) == 143
+    while time.monotonic() < end:
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:  # none of the group is left
+            return
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    pytest.fail("a process went on alone")
+
+
+def test_a_damaged_record_is_told_and_made_anew(tmp_path):
+    only = "GridMaze-climb-gd-paper-10-0"
+    (file,) = reproduce("options", tmp_path / "results", tmp_path / "scratch", only=only)
+    whole = file.read_text()
+    assert reproduce("options", tmp_path / "results", tmp_path / "scratch", only=only) == []
+    for damage in (whole[: len(whole) // 2], "[]", "{}"):
+        file.write_text(damage)
+        with pytest.warns(DamagedRecord, match=f"{only}.json is damaged, it is made anew"):
+            assert reproduce("options", tmp_path / "results", tmp_path / "scratch", only=only) == [file]
+        assert json.loads(file.read_text())["metrics"] == json.loads(whole)["metrics"]
+
+
+def test_a_cluster_loses_nothing_when_a_worker_is_killed(tmp_path, monkeypatch):
+    """Two worker processes, one killed in the middle of a run: all records are there, once each."""
+    distributed = pytest.importorskip("dask.distributed")
+
+    def slow(setting, scratch, report, hours):  # sent to the workers as it is
+        scratch.mkdir(parents=True, exist_ok=True)
+        (scratch / f"begun-{os.getpid()}").touch()
+        time.sleep(1.5)
+        return {"value": setting["seed"]}, {"wall_seconds": 1.5}, {}
+
+    settings, scratch = tuple({"env": "none", "seed": seed} for seed in range(5)), tmp_path / "scratch"
+    monkeypatch.setitem(EXPERIMENTS, "trial", Experiment(settings, slow, lambda setting: 1))
+    begun = []
+
+    def kill_one_in_the_middle():
+        end = time.monotonic() + 60
+        while not begun and time.monotonic() < end:
+            begun.extend(scratch.glob("trial/*/begun-*"))
+            time.sleep(0.05)
+        os.kill(int(begun[0].name.removeprefix("begun-")), signal.SIGKILL)
+
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        killer = threading.Thread(target=kill_one_in_the_middle)
+        killer.start()
+        files = reproduce("trial", tmp_path / "results", scratch, dask=cluster.scheduler_address)
+        killer.join()
+    assert begun
+    assert sorted(file.name for file in files) == [f"none-{seed}.json" for seed in range(5)]
+    assert [json.loads(file.read_text())["metrics"]["value"] for file in sorted(files)] == list(range(5))
+    assert not list(scratch.glob("trial/*"))
 
 
 def test_failures_are_told_and_do_not_leave_records(tmp_path, capfd):

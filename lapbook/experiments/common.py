@@ -18,6 +18,8 @@ Report = Callable[[int, str], None]
 """Called with the number of steps done since the last call, and the metric that matters."""
 Outcome = tuple[dict, dict, dict[str, np.ndarray]]
 """Metrics, budget and arrays of a record."""
+Run = Callable[[Setting, Path, Report, float], Outcome]
+"""Takes a setting, a folder for checkpoints, a report of progress and the hours it may take."""
 
 EVERY = 1000  # steps between two points of a curve
 FLAT_FROM = 0.25  # share of its steps that a run takes before it may stop on a flat curve
@@ -29,8 +31,7 @@ class Experiment:
     """What there is to run, and how: one setting in; metrics, budget and arrays out."""
 
     settings: tuple[Setting, ...]
-    run: Callable[[Setting, Path, Report, float], Outcome]
-    """Takes the setting, a folder for checkpoints, a report of progress and the hours it may take."""
+    run: Run
     steps: Callable[[Setting], int]
     """Gradient steps that a setting takes at most."""
 
