@@ -41,15 +41,6 @@ def steps_to(steps: np.ndarray, success: np.ndarray, level: float) -> np.ndarray
     return np.where(above.any(axis=-1), steps[above.argmax(axis=-1)], np.inf)
 
 
-def interquartile_mean(values: np.ndarray, axis: int | None = None) -> np.ndarray:
-    """Mean of what is left without the lowest and the highest quarter, rounded down to whole values.
-
-    >>> float(interquartile_mean([0, 1, 3, 100]))
-    2.0
-    """
-    return stats.trim_mean(values, 0.25, axis=axis)
-
-
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
     """Spearman's rank correlation of two arrays of one shape; nan where one of them is constant.
 

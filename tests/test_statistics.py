@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lapbook.statistics import area, bootstrap, interquartile_mean, spearman, steps_to
+from lapbook.statistics import area, bootstrap, spearman, steps_to
 
 NUMBERS = st.lists(st.floats(-5, 5), min_size=3, max_size=12)
 
@@ -20,10 +20,6 @@ def test_steps_to_a_level_by_hand():
     curves = [[0.1, 0.5, 0.4], [0.9, 0.9, 0.9], [0.0, 0.0, 0.49]]
     assert steps_to([5, 10, 20], curves, 0.5).tolist() == [10, 5, np.inf]
     assert np.median(steps_to([5, 10, 20], curves, 0.5)) == 10
-
-
-def test_interquartile_mean_by_hand():
-    assert interquartile_mean(np.array([[9, 1, 2, 3, 4, 5, 6, -50]]), axis=1) == pytest.approx([3.5])
 
 
 @given(NUMBERS, st.randoms(use_true_random=False))
