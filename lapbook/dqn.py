@@ -204,12 +204,16 @@ class _Run:
         settings = self.settings
         known = min(self.step, settings.memory)
         drawn = self.rng.integers(known, size=(len(self.agent), settings.batch))
-        pairs = torch.from_numpy(np.take_along_axis(self.memory, drawn, axis=1)).long()
-        q = self.online(self.seen[pairs // len(ACTIONS)])
-        chosen = q.gather(2, (pairs % len(ACTIONS))[..., None])[..., 0]
-        loss = (
-            ((chosen - self.aims.gather(1, pairs)) ** 2).mean(dim=1).sum()
-        )  # a sum: no agent's gradient feels another
+        pairs = np.take_along_axis(self.memory, drawn, axis=1)
+        # The network is asked once for each state of the batch, however often it was drawn: a third less to compute.
+        among = np.zeros(self.ends.shape, dtype=bool)
+        np.put_along_axis(among, pairs // len(ACTIONS), True, axis=1)
+        asked = np.argsort(~among, axis=1, kind="stable")[:, : among.sum(axis=1).max()]
+        place = np.take_along_axis(among.cumsum(axis=1) - 1, pairs // len(ACTIONS), axis=1)
+        q = self.online(self.seen[asked])
+        chosen = q.flatten(1).gather(1, torch.from_numpy(len(ACTIONS) * place + pairs % len(ACTIONS)))
+        error = chosen - self.aims.gather(1, torch.from_numpy(pairs).long())
+        loss = (error**2).mean(dim=1).sum()  # a sum: no agent's gradient feels another
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
