@@ -56,6 +56,18 @@ def span_distance(vectors: np.ndarray, truth: np.ndarray) -> float:
     return float(np.sin(scipy.linalg.subspace_angles(vectors, truth).max()))
 
 
+def in_span(vectors: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """cos of the angle between each u_i and its projection on the span of the columns of truth, shape (d,).
+
+    Section 4.4: the paper's first assumption says that this is 1. A column that is zero everywhere has 0.
+
+    >>> in_span(np.array([[1.0, 3.0], [0.0, 4.0]]), np.array([[2.0], [0.0]])).round(3).tolist()
+    [1.0, 0.6]
+    """
+    basis, _ = np.linalg.qr(truth)
+    return np.linalg.norm(basis.T @ _unit(vectors, "vectors"), axis=0)
+
+
 def _unit(vectors: np.ndarray, name: str) -> np.ndarray:
     vectors = np.asarray(vectors, dtype=float)
     if vectors.ndim != 2:

@@ -1,6 +1,6 @@
 """What `python -m lapbook reproduce` can run, one module each: settings, and what turns one setting into a record."""
 
-from lapbook.experiments import options, point, recorded, shaping, table1
+from lapbook.experiments import coefficients, options, point, recorded, shaping, table1
 from lapbook.experiments.common import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -8,5 +8,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     "point": point.EXPERIMENT,
     "options": options.EXPERIMENT,
     "shaping": shaping.EXPERIMENT,
+    "coefficients": coefficients.EXPERIMENT,
     "recorded": recorded.EXPERIMENT,
 }
