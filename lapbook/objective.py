@@ -108,33 +108,35 @@ def plane_gap(theta: np.ndarray | float, c: Sequence[float], values: Sequence[fl
     return (c[0] - c[1]) * (values[1] - values[0]) * np.sin(theta) ** 2
 
 
-def softest_turn(values: Sequence[float], c: Sequence[float]) -> float:
-    """min over i ≤ d of (c_i - c_{i+1})(λ_{i+1} - λ_i) / c_1, with c_{d+1} = 0, for λ_1 … λ_{d+1} and c_1 … c_d.
+def slowest_rate(values: Sequence[float], c: Sequence[float]) -> float:
+    """The rate at which descent on frames loses its slowest error, over c_1, for λ_1 … λ_{d+1} and c_1 … c_d.
 
-    The gap of the softest turn by 90°, of some e_i into some e_j, relative to the largest weight: how firmly eq. (3)
-    holds its minimiser. Turns of neighbours are the softest, so no others need to be looked at.
+    An error in the plane of e_i and e_j goes at the rate (c_i - c_j)(λ_j - λ_i), one out of the span at
+    2 c_i (λ_j - λ_i); neighbours are the slowest. Over c_1, because the steps must be as small as that is large.
 
-    >>> softest_turn([0.0, 1.0, 3.0], [2, 1])
+    >>> slowest_rate([0.0, 1.0, 3.0], [2, 1])
     0.5
     """
-    values, c = np.asarray(values, dtype=float), np.append(np.asarray(c, dtype=float), 0)
-    if values.shape != c.shape:
-        raise ValueError(f"values must be {len(c)} eigenvalues, one more than c has weights: got shape {values.shape}")
-    return float((-np.diff(c) * np.diff(values)).min() / c[0])
+    values, c = np.asarray(values, dtype=float), np.asarray(c, dtype=float)
+    if values.shape != (len(c) + 1,):
+        raise ValueError(f"values must be {len(c) + 1} eigenvalues, one more than c has: got shape {values.shape}")
+    return float((np.append(c[:-1] - c[1:], 2 * c[-1]) * np.diff(values)).min() / c[0])
 
 
 def equalised(values: Sequence[float]) -> np.ndarray:
-    """The c, shape (d,), that holds its minimiser most firmly for eigenvalues λ_1 < … < λ_{d+1}; c_1 = d.
+    """The c, shape (d,), whose `slowest_rate` is the largest for eigenvalues λ_1 < … < λ_{d+1}; c_1 = d.
 
-    c_i - c_{i+1} is proportional to 1 / (λ_{i+1} - λ_i): all turns of neighbours are equally soft.
+    All errors between neighbours go at one rate: c_i - c_{i+1} is proportional to 1 / (λ_{i+1} - λ_i).
 
-    >>> equalised([0.0, 1.0, 3.0]).round(3).tolist()
+    >>> equalised([0.0, 1.0, 2.0]).round(3).tolist()
     [2.0, 0.667]
     """
     gaps = np.diff(np.asarray(values, dtype=float))
     if len(gaps) < 1 or not (gaps > 0).all():
         raise ValueError(f"values must be at least two eigenvalues, strictly increasing: got gaps {gaps.tolist()}")
-    c = np.cumsum(1 / gaps[::-1])[::-1]
+    waits = 1 / gaps
+    waits[-1] /= 2  # out of the span one vector moves, not two
+    c = np.cumsum(waits[::-1])[::-1]
     return len(c) * c / c[0]
 
 

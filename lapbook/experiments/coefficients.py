@@ -60,7 +60,7 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
         "sim_gt": round(lb.sim_gt(vectors, truth), 4),
         "sim_gt_per_dim": lb.metrics.sim_gt_per_dim(vectors, truth).round(4).tolist(),
         "ceiling": round(lb.sim_gt(best[:, :d], truth), 4),
-        "softest_turn": float(f"{lb.objective.softest_turn(values, c):.3g}"),
+        "slowest_rate": float(f"{lb.objective.slowest_rate(values, c):.3g}"),
         "curve": {"steps": log.steps, "sim_gt": cosine.mean(axis=1).round(4).tolist()},
     }
     budget = {"transitions": data.transitions} | log.budget(training)
