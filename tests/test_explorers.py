@@ -225,6 +225,7 @@ def picture(locator):
         "05-neural-approximation",
         "07-options",
         "08-reward-shaping",
+        "09-assumptions-and-coefficients",
     ],
 )
 def test_every_slider_changes_its_figure_by_keyboard(browser, origins, chapter, scheme):
