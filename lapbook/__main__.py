@@ -3,28 +3,54 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import signal
 import sys
 import threading
+from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
+from statistics import fmean
 
 from lapbook.experiments import EXPERIMENTS
-from lapbook.reproduce import reproduce
-from lapbook.results import folder, matching, name
+from lapbook.experiments.common import PRESETS
+from lapbook.reproduce import ALL, SCRATCH, Task, default_folder, record_file, reproduce, stored_budget, tasks
+from lapbook.results import name
+
+EVERYTHING = "Everything above, each after what it reads; with --preset smoke, tiny, in a minute."
 
 
-def overview(where: Path) -> list[str]:
-    """A line for each experiment: how many of its settings have a record, and the hours of one core behind these."""
+def overview(where: Path, preset: str = "paper") -> list[str]:
+    """A line for each experiment, and one for all: the records there are, the hours of one core in them and to come."""
     lines = []
-    for title, experiment in EXPERIMENTS.items():
-        files = [where / title / f"{name(setting)}.json" for setting in experiment.settings]
-        records = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.exists()]
-        hours = sum(record["budget"]["wall_seconds"] for record in records) / 3600
-        about = (sys.modules[experiment.run.__module__].__doc__ or "").splitlines()[0]
-        lines.append(f"{title:<9} {len(records):>3} of {len(files):>3} stored, {hours:5.1f} hours  {about}")
+    for title in (*EXPERIMENTS, ALL):
+        about = EVERYTHING
+        if title in EXPERIMENTS:
+            about = (sys.modules[EXPERIMENTS[title].run.__module__].__doc__ or "").splitlines()[0]
+        lines.append(f"{title:<12} {cost(tasks(title, preset=preset), where)}  {about}")
     return lines
+
+
+def cost(wanted: Iterable[Task], where: Path) -> str:
+    """How many of these tasks have records, what they took, and what the others will take if they are like these.
+
+    Like another is what differs only in the map and the seed. `?` stands for what is like none that is stored.
+    """
+    seconds, missing = defaultdict(list), []
+    for title, setting in wanted:
+        kind = (title, *(value for key, value in setting.items() if key not in ("env", "seed")))
+        budget = stored_budget(record_file((title, setting), where))
+        if budget is None:
+            missing.append(kind)
+        else:
+            seconds[kind].append(budget["wall_seconds"])
+    spent = [time for times in seconds.values() for time in times]
+    known = [fmean(seconds[kind]) for kind in missing if kind in seconds]
+    left = f"{sum(known) / 3600:.1f}"
+    if len(known) < len(missing):
+        left = f"{left} + ?" if known else "?"
+    total = len(spent) + len(missing)
+    return f"{len(spent):>3} of {total:>3} stored, {sum(spent) / 3600:5.1f} hours; {left:>7} hours to come"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,32 +59,39 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     help_text = "run an experiment of the paper; what has a record is skipped, what was interrupted goes on"
     command = commands.add_parser("reproduce", help=help_text, description=help_text)
-    command.add_argument("experiment", nargs="?", choices=EXPERIMENTS, help="without one, they are listed")
+    command.add_argument("experiment", nargs="?", choices=(*EXPERIMENTS, ALL), help="without one, they are listed")
+    command.add_argument("--preset", choices=PRESETS, default=PRESETS[0], help="full scale (default), or tiny")
     command.add_argument("--jobs", type=int, default=1, help="settings to run side by side, one thread each")
     command.add_argument("--only", default="*", help="settings whose name matches, e.g. 'GridRoom-xy-ggd-*'")
     command.add_argument("--hours", type=float, default=math.inf, help="end a run after so long; more lets it go on")
     command.add_argument("--dask", metavar="ADDRESS", help="send the runs to this Dask cluster, e.g. tcp://HOST:8786")
-    command.add_argument("--where", type=Path, default=folder(), help="folder of the records (default: the book's)")
-    command.add_argument("--scratch", type=Path, default=Path(".lapbook"), help="folder for checkpoints")
+    places = "folder of the records (default: the book's, or smoke in the scratch folder)"
+    command.add_argument("--where", type=Path, help=places)
+    command.add_argument("--scratch", type=Path, default=SCRATCH, help="folder for checkpoints")
     command.add_argument("--list", action="store_true", help="name the settings and whether they have a record")
     given = parser.parse_args(arguments)
+    where = given.where or default_folder(given.preset, given.scratch)
     # Ended from outside it leaves as it does after Ctrl-C, and takes its processes along.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if given.experiment is None:
-        print("\n".join(overview(given.where)))
-        return 0
-    if given.list:
-        for setting in matching(EXPERIMENTS[given.experiment].settings, given.only):
-            there = (given.where / given.experiment / f"{name(setting)}.json").exists()
-            print("done" if there else "open", name(setting))
+        print("\n".join(overview(where, given.preset)))
         return 0
     try:
-        files = reproduce(given.experiment, given.where, given.scratch, given.jobs, given.only, given.hours, given.dask)
+        if given.list:
+            for task in tasks(given.experiment, given.only, given.preset):
+                there = "done" if record_file(task, where).exists() else "open"
+                print(there, *task[:1] * (given.experiment == ALL), name(task[1]))
+            return 0
+        options = (given.jobs, given.only, given.hours, given.dask, given.preset)
+        files = reproduce(given.experiment, where, given.scratch, *options)
     except (ValueError, RuntimeError) as error:
         print(f"lapbook: {error}", file=sys.stderr)
         return 1
-    print(f"{len(files)} new records in {given.where / given.experiment}")
+    except KeyboardInterrupt:
+        print("lapbook: interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+    print(f"{len(files)} new records in {where if given.experiment == ALL else where / given.experiment}")
     return 0
 
 

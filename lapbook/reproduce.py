@@ -1,141 +1,170 @@
-"""Run the settings of an experiment that have no record yet (`python -m lapbook reproduce`)."""
+"""Run the settings of an experiment, or of all, that have no record yet (`python -m lapbook reproduce`).
+
+joblib runs them on this machine, Dask on a cluster. Both are given the same function, `attempt`, and both hand back
+records, which are stored here as they come.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import math
-import multiprocessing
 import os
-import queue as queues
 import shlex
+import tempfile
+import threading
+import traceback
 import warnings
-from collections.abc import Iterable, Iterator
+import zipfile
+from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 from tqdm import tqdm
 
 from lapbook.experiments import EXPERIMENTS
-from lapbook.experiments.common import Report, Run, Setting, cut_short
-from lapbook.results import Record, matching, name, provenance, save
+from lapbook.experiments.common import PRESETS, Report, Run, Setting, cut_short
+from lapbook.results import Record, folder, matching, name, provenance, reading_first, save
 
-Progress = tuple[int, str, Path | None]
-"""Steps done, what to show, and the file of a record that is new."""
+ALL = "all"
+SCRATCH = Path(".lapbook")
+TRIES = 3  # pools in a row that may break before any run of them is over
+SECONDS = 0.5  # between two looks at the progress
+Task = tuple[str, Setting]
+"""An experiment and one of its settings."""
+Result = tuple[Record, dict[str, np.ndarray]] | str
+"""Record and arrays of a run, or what went wrong."""
+Work = Callable[[Task, Run], tuple[Task, Result]]
 
 
 class DamagedRecord(UserWarning):
     """A record cannot be read and is made anew."""
 
 
+class FailedRun(UserWarning):
+    """A run ended in an error; the others go on."""
+
+
 def reproduce(
     experiment: str,
-    where: Path,
-    scratch: Path,
+    where: Path | None = None,
+    scratch: Path = SCRATCH,
     jobs: int = 1,
     only: str = "*",
     hours: float = math.inf,
     dask: str | None = None,
+    preset: str = "paper",
 ) -> list[Path]:
     """Run what has no record yet, `jobs` settings at a time, and return the new records' files.
+
+    `experiment` may be `"all"`. What reads records of others waits until these are over, and looks for them in `where`
+    before the book's. With the preset `"smoke"` it runs tiny settings instead, which are kept apart from the book's.
 
     A run that was interrupted goes on from its last checkpoint under `scratch`. So does one that was over its `hours`,
     which has a record that says so, when it is given more. With `dask`, the address of a Dask cluster, the runs are
     sent there instead, and only records come back; a run whose worker dies is begun again on another.
     """
-    if experiment not in EXPERIMENTS:
-        raise ValueError(f"experiment must be one of {', '.join(EXPERIMENTS)}: got {experiment!r}")
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}")
     if not hours > 0:
         raise ValueError(f"hours must be positive, got {hours}")
-    found = EXPERIMENTS[experiment]
-    wanted = matching(found.settings, only)
-    if not wanted:
-        example = name(found.settings[0])
-        raise ValueError(f"only must match some setting of {experiment}, such as {example}: got {only!r}")
-    left = [setting for setting in wanted if not _done(where / experiment / f"{name(setting)}.json", hours)]
+    wanted = tasks(experiment, only, preset)
+    where = Path(where or default_folder(preset, scratch))
+    if preset == "smoke" and where.resolve() == folder().resolve():
+        raise ValueError(f"where must not be {where} with the preset smoke: it holds the records of the book")
+    left = [task for task in wanted if not _done(record_file(task, where), hours)]
     if not left:
         return []
     files, failed = [], 0
-    if dask is None:
-        progress = _in_processes(experiment, left, where, scratch, hours, jobs)
-    else:
-        progress = _on_cluster(experiment, left, where, scratch, hours, dask)
-    with tqdm(total=sum(map(found.steps, left)), unit="step", unit_scale=True) as bar:
-        for steps, text, file in progress:
-            bar.update(steps)
-            files += [file] if file else []
-            failed += text == FAILED
-            bar.set_postfix_str(f"{len(files)}/{len(left)} done, {text}")
-        bar.total = bar.n
+    with tempfile.TemporaryDirectory() as place, _progress_bar(Path(place) / "progress", left, files) as progress:
+        on_this_machine = None if dask else progress
+        work = partial(attempt, where.resolve(), scratch, hours, preset, on_this_machine, os.getpid())
+        for _, group in groupby(left, _stage):
+            stage = list(group)
+            results = _on_cluster(work, stage, dask) if dask else _in_processes(work, stage, jobs)
+            with contextlib.closing(results), _threads_kept() if jobs == 1 else contextlib.nullcontext():
+                for task, result in results:
+                    if not isinstance(result, str):
+                        result = _stored(*result, where, scratch)
+                    if isinstance(result, str):
+                        warnings.warn(f"{task[0]} {name(task[1])} failed: {result}", FailedRun, stacklevel=2)
+                        failed += 1
+                        continue
+                    files.append(result)
+                    _tell(progress, _steps(task) if dask else 0, name(task[1]))
     if failed:
         raise RuntimeError(f"{failed} of {len(left)} runs failed, see above; the others are stored")
     return files
 
 
-FAILED = "a run failed"
+def tasks(experiment: str, only: str = "*", preset: str = "paper") -> list[Task]:
+    """What there is to run, in an order in which nothing comes before what it reads."""
+    if experiment not in (*EXPERIMENTS, ALL):
+        raise ValueError(f"experiment must be one of {', '.join((*EXPERIMENTS, ALL))}: got {experiment!r}")
+    if preset not in PRESETS:
+        raise ValueError(f"preset must be one of {', '.join(PRESETS)}: got {preset!r}")
+    known = {title: found.at(preset) for title, found in EXPERIMENTS.items() if experiment in (title, ALL)}
+    found = [(title, setting) for title, settings in known.items() for setting in matching(settings, only)]
+    if not found:
+        example = name(next(iter(known.values()))[0])
+        raise ValueError(f"only must match some setting of {experiment}, such as {example}: got {only!r}")
+    return sorted(found, key=_stage)
 
 
-def _in_processes(
-    experiment: str, left: list[Setting], where: Path, scratch: Path, hours: float, jobs: int
-) -> Iterator[Progress]:
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    waiting, running = list(left), []
-    while waiting or running:
-        while waiting and len(running) < jobs:
-            arguments = (experiment, waiting.pop(0), where, scratch, hours, queue)
-            process = context.Process(target=_work, args=arguments, daemon=True)
-            process.start()
-            running.append(process)
-        with contextlib.suppress(queues.Empty):
-            yield queue.get(timeout=1)
-        ended = [process for process in running if process.exitcode is not None]
-        running = [process for process in running if process not in ended]
-        yield from _drained(queue, ended)
+def default_folder(preset: str, scratch: Path = SCRATCH) -> Path:
+    """Where the records of a preset belong: those of `"paper"` are the book's."""
+    return scratch / "smoke" if preset == "smoke" else folder()
 
 
-def _drained(queue, ended: Iterable) -> Iterator[Progress]:
-    """What processes that have ended had still to say, and one failure for each that did not end well."""
-    for process in ended:
-        while True:
-            try:
-                yield queue.get(timeout=0.2)
-            except queues.Empty:
-                break
-        if process.exitcode != 0:
-            yield 0, FAILED, None
+def record_file(task: Task, where: Path) -> Path:
+    """The file that holds the record of a task, if there is one."""
+    return where / task[0] / f"{name(task[1])}.json"
 
 
-def _on_cluster(
-    experiment: str, left: list[Setting], where: Path, scratch: Path, hours: float, address: str
-) -> Iterator[Progress]:
-    from dask.distributed import Client, as_completed
+def stored_budget(file: Path) -> dict | None:
+    """The budget in a record; None, and a warning if the record is damaged, where there is none to read."""
+    if not file.exists():
+        return None
+    arrays = file.with_suffix(".npz")
+    try:
+        budget = json.loads(file.read_text(encoding="utf-8"))["budget"]
+    except (ValueError, KeyError, TypeError):
+        budget = None
+    if isinstance(budget, dict) and (not arrays.exists() or zipfile.is_zipfile(arrays)):
+        return budget
+    warnings.warn(f"{file} is damaged, it is made anew", DamagedRecord, stacklevel=3)
+    return None
 
-    run = EXPERIMENTS[experiment].run
-    with Client(address) as client:
-        futures = {
-            client.submit(
-                record_of, experiment, run, setting, scratch, hours, key=f"{experiment}-{name(setting)}"
-            ): setting
-            for setting in left
-        }
-        for future in as_completed(futures):
-            setting = futures[future]
-            if future.status == "finished":
-                yield EXPERIMENTS[experiment].steps(setting), name(setting), _stored(*future.result(), where, scratch)
-            else:
-                warnings.warn(f"{name(setting)} failed on the cluster: {future.exception()}", stacklevel=2)
-                yield 0, FAILED, None
+
+def attempt(
+    where: Path, scratch: Path, hours: float, preset: str, progress: Path | None, parent: int, task: Task, run: Run
+) -> tuple[Task, Result]:
+    """What a run makes of a task, or its traceback: wherever it runs, an error does not reach the others."""
+
+    def report(steps: int, text: str) -> None:
+        if progress is not None:
+            if parent not in (os.getpid(), os.getppid()):
+                os._exit(1)  # who began it was killed and cannot have its record: the checkpoint is for the next
+            _tell(progress, steps, text)
+
+    try:
+        return task, record_of(*task, run, where, scratch, hours, preset, report)
+    except Exception:
+        return task, traceback.format_exc()
 
 
 def record_of(
     experiment: str,
-    run: Run,
     setting: Setting,
+    run: Run,
+    where: Path,
     scratch: Path,
     hours: float,
+    preset: str,
     report: Report = lambda steps, text: None,
 ) -> tuple[Record, dict[str, np.ndarray]]:
     """Run one setting on one thread, the same sums in the same order wherever it is; its record and arrays."""
@@ -143,17 +172,55 @@ def record_of(
 
     torch.set_num_threads(1)
     label = name(setting)
-    metrics, budget, arrays = run(setting, scratch / experiment / label, report, hours)
+    with reading_first(where):
+        metrics, budget, arrays = run(setting, scratch / experiment / label, report, hours)
     command = f"python -m lapbook reproduce {experiment} --only {shlex.quote(label)}"
+    if preset != "paper":
+        command += f" --preset {preset}"
     if cut_short(budget):
         command += f" --hours {hours:g}"
     record = {"experiment": experiment, "setting": setting, "metrics": metrics, "budget": budget}
     return record | {"provenance": provenance(command)}, arrays
 
 
-def _stored(record: Record, arrays: dict[str, np.ndarray], where: Path, scratch: Path) -> Path:
-    """Save, and only then remove the checkpoints of a run that is over."""
-    file = save(record, arrays, where)
+def _in_processes(work: Work, stage: list[Task], jobs: int) -> Iterator[tuple[Task, Result]]:
+    """Run tasks by joblib: one after the other in this process, or in `jobs` others.
+
+    A process that dies, for lack of memory perhaps, takes the pool along. What was not over is begun again.
+    """
+    left, tries = list(stage), TRIES
+    while left and tries:
+        # One more than there are tasks, so that the last one, too, has a process of its own if any had.
+        pool = Parallel(min(jobs, len(left) + 1), "loky", return_as="generator_unordered", batch_size=1)
+        try:
+            for task, result in pool(delayed(work)(task, EXPERIMENTS[task[0]].run) for task in left):
+                left, tries = [other for other in left if other != task], TRIES
+                yield task, result
+        except BrokenProcessPool:
+            left, tries = left[jobs:] + left[:jobs], tries - 1  # those that were running come last
+    for task in left:
+        yield task, f"of the processes that tried, {TRIES} died, for lack of memory perhaps"
+
+
+def _on_cluster(work: Work, stage: list[Task], address: str) -> Iterator[tuple[Task, Result]]:
+    """Run tasks by Dask: one whose worker dies is begun again on another."""
+    from dask.distributed import Client, as_completed
+
+    with Client(address) as client:
+        futures = {
+            client.submit(work, task, EXPERIMENTS[task[0]].run, key=f"{task[0]}-{name(task[1])}"): task
+            for task in stage
+        }
+        for future in as_completed(futures):
+            yield future.result() if future.status == "finished" else (futures[future], str(future.exception()))
+
+
+def _stored(record: Record, arrays: dict[str, np.ndarray], where: Path, scratch: Path) -> Path | str:
+    """Save, and only then remove the checkpoints of a run that is over; what is wrong with it, if it is no record."""
+    try:
+        file = save(record, arrays, where)
+    except ValueError as error:
+        return f"it cannot be stored, {error}"
     own = scratch / record["experiment"] / name(record["setting"])
     if own.exists() and not cut_short(record["budget"]):
         for leftover in own.glob("*"):
@@ -163,19 +230,59 @@ def _stored(record: Record, arrays: dict[str, np.ndarray], where: Path, scratch:
 
 
 def _done(file: Path, hours: float) -> bool:
-    if not file.exists():
-        return False
+    budget = stored_budget(file)
+    return budget is not None and (not cut_short(budget) or budget["wall_seconds"] >= 3600 * hours)
+
+
+def _stage(task: Task) -> int:
+    return EXPERIMENTS[task[0]].stage(task[1])
+
+
+def _steps(task: Task) -> int:
+    return EXPERIMENTS[task[0]].steps(task[1])
+
+
+def _tell(progress: Path, steps: int, text: str) -> None:
+    with open(progress, "a", encoding="utf-8") as file:
+        file.write(f"{steps} {text}\n")
+
+
+@contextlib.contextmanager
+def _threads_kept() -> Iterator[None]:
+    """Leave torch as many threads as it had: a single job runs in this process, on one."""
+    import torch
+
+    threads = torch.get_num_threads()
     try:
-        budget = json.loads(file.read_text(encoding="utf-8"))["budget"]
-    except (ValueError, KeyError, TypeError):
-        warnings.warn(f"{file} is damaged, it is made anew", DamagedRecord, stacklevel=3)
-        return False
-    return not cut_short(budget) or budget["wall_seconds"] >= 3600 * hours
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
-def _work(experiment: str, setting: Setting, where: Path, scratch: Path, hours: float, queue) -> None:
-    run = EXPERIMENTS[experiment].run
-    record, arrays = record_of(
-        experiment, run, setting, scratch, hours, lambda steps, text: queue.put((steps, text, None))
-    )
-    queue.put((0, name(setting), _stored(record, arrays, where, scratch)))
+@contextlib.contextmanager
+def _progress_bar(progress: Path, left: list[Task], files: list[Path]) -> Iterator[Path]:
+    """A bar of what is appended to a file, from whatever process: joblib itself says only when a run is over."""
+    progress.touch()
+    total, over, whole = sum(map(_steps, left)), threading.Event(), False
+
+    def follow() -> None:
+        with open(progress, encoding="utf-8") as file, tqdm(total=total, unit="step", unit_scale=True) as bar:
+            ended, rest = False, ""
+            while not ended:
+                ended = over.wait(SECONDS)  # then one look more
+                *lines, rest = (rest + file.read()).split("\n")
+                for line in lines:
+                    steps, _, text = line.partition(" ")
+                    bar.update(int(steps))
+                    bar.set_postfix_str(f"{len(files)}/{len(left)} done, {text}", refresh=False)
+            if whole:  # some runs were over before their last step
+                bar.total = bar.n
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    try:
+        yield progress
+        whole = True
+    finally:
+        over.set()
+        thread.join()

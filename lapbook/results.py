@@ -8,7 +8,9 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from fnmatch import fnmatch
 from importlib.metadata import version
@@ -19,6 +21,7 @@ import numpy as np
 
 Record = dict[str, Any]
 PARTS = ("experiment", "setting", "metrics", "budget", "provenance")
+_first: ContextVar[Path | None] = ContextVar("first", default=None)
 
 
 def folder() -> Path:
@@ -26,6 +29,19 @@ def folder() -> Path:
     here = Path(__file__).parent
     shipped = here / "_results"
     return shipped if shipped.exists() else here.parent / "book" / "results"
+
+
+@contextmanager
+def reading_first(where: Path) -> Iterator[None]:
+    """Within it, what is read without a folder is looked for there before it is among the book's records.
+
+    So a run reads what other runs of the same call have stored. It holds for the thread that asks, and no other.
+    """
+    token = _first.set(Path(where))
+    try:
+        yield
+    finally:
+        _first.reset(token)
 
 
 def name(setting: dict[str, Any]) -> str:
@@ -51,7 +67,18 @@ def save(record: Record, arrays: dict[str, np.ndarray] | None = None, where: Pat
 
 def read(experiment: str, where: Path | str | None = None, **setting: Any) -> list[Record]:
     """The records of an experiment whose settings have these values: `read("table1", env="GridRoom", obs="xy")`."""
-    path = Path(where or folder()) / experiment
+    places = [Path(where)] if where else [place for place in (_first.get(), folder()) if place]
+    for place in places:
+        records = select(_every(place / experiment), **setting)
+        if records:
+            return records
+    known = sorted(path.name for path in places[-1].glob("*") if path.is_dir())
+    asked = ", ".join(f"{k}={v}" for k, v in setting.items())
+    raise ValueError(f"experiment must have records{' with ' + asked if asked else ''}: {experiment} has none, "
+                     f"there are {', '.join(known) or 'none at all'}")  # fmt: skip
+
+
+def _every(path: Path) -> list[Record]:
     records = []
     for file in sorted(path.glob("*.json")):
         try:
@@ -59,12 +86,6 @@ def read(experiment: str, where: Path | str | None = None, **setting: Any) -> li
         except ValueError as error:
             raise ValueError(f"{file} is not a record, it may be damaged: delete it and reproduce it") from error
         records.append({**record, "file": str(file)})
-    records = select(records, **setting)
-    if not records:
-        known = sorted(p.name for p in path.parent.glob("*") if p.is_dir())
-        asked = ", ".join(f"{k}={v}" for k, v in setting.items())
-        raise ValueError(f"experiment must have records{' with ' + asked if asked else ''}: {experiment} has none, "
-                         f"there are {', '.join(known) or 'none at all'}")  # fmt: skip
     return records
 
 

@@ -1,5 +1,8 @@
+import importlib.util
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -8,14 +11,15 @@ import time
 
 import numpy as np
 import pytest
+import torch
 
 import lapbook as lb
-from lapbook.__main__ import main
+from lapbook.__main__ import cost, main
 from lapbook.experiments import EXPERIMENTS, options, point
 from lapbook.experiments.common import Experiment, flat, snapshot_steps
 from lapbook.experiments.table1 import training_settings
-from lapbook.reproduce import DamagedRecord, reproduce
-from lapbook.results import matching, name
+from lapbook.reproduce import DamagedRecord, FailedRun, reproduce, tasks
+from lapbook.results import matching, name, provenance, save
 
 SHORT = "GridMaze-xy-gd+ritz-fast-10-3"
 
@@ -168,15 +172,44 @@ def test_a_run_cut_short_and_then_killed_goes_on_to_the_same_record(tmp_path):
     assert reproduce("table1", tmp_path / "results", tmp_path / "scratch", only=SHORT) == []
 
 
-def test_ended_from_outside_it_takes_its_processes_along(tmp_path):
-    process = subprocess.Popen(command(tmp_path), stderr=subprocess.DEVNULL, start_new_session=True)
-    end = time.monotonic() + 60
-    while not (tmp_path / "scratch").exists():  # a process of its own is at work
+ENDLESS = """
+import sys, time
+from lapbook.__main__ import main
+from lapbook.experiments import EXPERIMENTS
+from lapbook.experiments.common import Experiment
+
+def endless(setting, scratch, report, hours):
+    scratch.mkdir(parents=True)
+    while True:
+        report(1, "")
+        time.sleep(0.05)
+
+EXPERIMENTS["trial"] = Experiment(({"seed": 0}, {"seed": 1}), endless, lambda setting: 1)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("jobs", "how", "status"),
+    [
+        (1, lambda process: process.terminate(), 143),
+        (2, lambda process: process.terminate(), 143),
+        (2, lambda process: os.killpg(process.pid, signal.SIGINT), 130),  # Ctrl-C reaches the whole group
+        (2, lambda process: process.kill(), -signal.SIGKILL),
+    ],
+    ids=["terminated alone", "terminated", "interrupted", "killed"],
+)
+def test_ended_from_outside_it_takes_its_processes_along(jobs, how, status, tmp_path):
+    where = ["--where", str(tmp_path / "results"), "--scratch", str(tmp_path / "scratch")]
+    arguments = [sys.executable, "-c", ENDLESS, "reproduce", "trial", "--jobs", str(jobs), *where]
+    process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL, start_new_session=True)
+    end = time.monotonic() + 120
+    while len(list(tmp_path.glob("scratch/trial/*"))) < jobs:  # all are at work
         assert process.poll() is None
         assert time.monotonic() < end
         time.sleep(0.05)
-    process.terminate()
-    assert process.wait(timeout=30) == 143
+    how(process)
+    assert process.wait(timeout=60) == status
     while time.monotonic() < end:
         try:
             os.killpg(process.pid, 0)
@@ -192,11 +225,110 @@ def test_a_damaged_record_is_told_and_made_anew(tmp_path):
     (file,) = reproduce("options", tmp_path / "results", tmp_path / "scratch", only=only)
     whole = file.read_text()
     assert reproduce("options", tmp_path / "results", tmp_path / "scratch", only=only) == []
-    for damage in (whole[: len(whole) // 2], "[]", "{}"):
-        file.write_text(damage)
+    arrays = file.with_suffix(".npz")
+    damages = [(file, damage.encode()) for damage in (whole[: len(whole) // 2], "[]", "{}")]
+    for damaged, damage in [*damages, (arrays, arrays.read_bytes()[:-30])]:
+        damaged.write_bytes(damage)
         with pytest.warns(DamagedRecord, match=f"{only}.json is damaged, it is made anew"):
             assert reproduce("options", tmp_path / "results", tmp_path / "scratch", only=only) == [file]
         assert json.loads(file.read_text())["metrics"] == json.loads(whole)["metrics"]
+
+
+def trial(monkeypatch, run, settings):
+    only = {"trial": Experiment(settings, run, lambda setting: 1)}
+    monkeypatch.setattr("lapbook.reproduce.EXPERIMENTS", only)
+
+
+def test_everything_runs_end_to_end_once(tmp_path, monkeypatch):
+    """The tiny preset: each experiment has its records, from each other's; then nothing is left to do."""
+    physics = () if importlib.util.find_spec("pybullet") else ("point", "recorded")
+    here = {title: experiment for title, experiment in EXPERIMENTS.items() if title not in physics}
+    monkeypatch.setattr("lapbook.reproduce.EXPERIMENTS", here)
+    monkeypatch.setattr(lb.results, "folder", lambda: tmp_path / "book")  # none of its records may be needed
+    scratch = ["--scratch", str(tmp_path / "scratch")]
+    assert main(["reproduce", "all", "--preset", "smoke", *scratch]) == 0
+    where = tmp_path / "scratch" / "smoke"
+    wanted = {f"{title}/{name(setting)}.json" for title, setting in tasks("all", preset="smoke")}
+    assert {title for title, _ in tasks("all", preset="smoke")} == set(here)
+    assert {file.relative_to(where).as_posix() for file in where.glob("*/*.json")} == wanted
+    assert not (tmp_path / "book").exists()
+    for file in where.glob("*/*.json"):
+        ran = json.loads(file.read_text())["provenance"]["command"]
+        assert shlex.split(ran)[3:] == ["reproduce", file.parent.name, "--only", file.stem, "--preset", "smoke"]
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "scratch").rglob("*")}
+    assert main(["reproduce", "all", "--preset", "smoke", "--jobs", "2", *scratch]) == 0
+    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "scratch").rglob("*")} == before
+    file = where / "table1" / "GridMaze-xy-ggd-smoke-4-0.json"
+    whole = file.read_text()
+    file.write_text(whole[:-100])
+    with pytest.warns(DamagedRecord, match=f"{file.name} is damaged, it is made anew"):
+        assert reproduce("all", scratch=tmp_path / "scratch", preset="smoke") == [file]
+    assert json.loads(file.read_text())["metrics"] == json.loads(whole)["metrics"]
+
+
+def test_the_tiny_settings_have_names_of_their_own():
+    for title, experiment in EXPERIMENTS.items():
+        if experiment.smoke is not None:
+            tiny = [name(setting) for setting in experiment.at("smoke")]
+            assert len(set(tiny)) == len(tiny) > 0
+            assert not set(tiny) & {name(setting) for setting in experiment.at("paper")}, title
+
+
+def test_what_reads_records_waits_for_them(tmp_path, monkeypatch):
+    """Two at a time, but no run of a stage begins before the last one of the stage before is stored."""
+
+    def add(setting, scratch, report, hours):
+        time.sleep(0.2 * (setting["seed"] == 0))
+        from lapbook.results import read
+
+        earlier = [read(f"trial{i}")[0]["metrics"]["values"] for i in range(setting["stage"])]
+        return {"values": [*(value for values in earlier for value in values), 1]}, {"wall_seconds": 0}, {}
+
+    settings = {i: tuple({"stage": i, "seed": seed} for seed in range(2)) for i in (2, 0, 1)}
+    trials = {
+        f"trial{i}": Experiment(settings[i], add, lambda setting: 1, stage=lambda setting: setting["stage"])
+        for i in settings
+    }
+    monkeypatch.setattr("lapbook.reproduce.EXPERIMENTS", trials)
+    files = reproduce("all", tmp_path / "results", tmp_path / "scratch", jobs=2)
+    assert [file.parent.name for file in files] == ["trial0"] * 2 + ["trial1"] * 2 + ["trial2"] * 2
+    assert [len(json.loads(file.read_text())["metrics"]["values"]) for file in files] == [1, 1, 2, 2, 4, 4]
+
+
+def test_a_process_that_dies_does_not_stop_the_others(tmp_path, monkeypatch):
+    """One dies once and is begun again; one dies always, when the others are over."""
+    monkeypatch.setattr("lapbook.reproduce.TRIES", 2)
+
+    def mortal(setting, scratch, report, hours):
+        scratch.mkdir(parents=True, exist_ok=True)
+        end = time.monotonic() + 60
+        while setting["dies"] == 99 and len(list(tmp_path.glob("results/trial/*"))) < 4 and time.monotonic() < end:
+            time.sleep(0.05)
+        if setting["dies"] > len(list(scratch.iterdir())):
+            (scratch / str(time.monotonic_ns())).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {}, {"wall_seconds": 0}, {}
+
+    trial(monkeypatch, mortal, tuple({"dies": dies, "seed": seed} for seed, dies in enumerate((0, 1, 99, 0, 0))))
+    told = pytest.warns(FailedRun, match="trial 99-2 failed: of the processes that tried, 2 died")
+    with told as warned, pytest.raises(RuntimeError, match="1 of 5 runs failed"):
+        reproduce("trial", tmp_path / "results", tmp_path / "scratch", jobs=2)
+    assert len(warned) == 1
+    stored = sorted(file.stem for file in tmp_path.glob("results/trial/*.json"))
+    assert stored == ["0-0", "0-3", "0-4", "1-1"]
+
+
+def test_what_is_no_record_is_a_failure_like_any_other(tmp_path, monkeypatch):
+    def nan(setting, scratch, report, hours):
+        return {"value": float("nan") if setting["seed"] == 0 else 1.0}, {"wall_seconds": 0}, {}
+
+    trial(monkeypatch, nan, ({"seed": 0}, {"seed": 1}))
+    threads = torch.get_num_threads()
+    told = pytest.warns(FailedRun, match="trial 0 failed: it cannot be stored, .*nan")
+    with told, pytest.raises(RuntimeError, match="1 of 2 runs failed"):
+        reproduce("trial", tmp_path / "results", tmp_path / "scratch")
+    assert [file.name for file in tmp_path.glob("results/trial/*")] == ["1.json"]
+    assert torch.get_num_threads() == threads
 
 
 def test_a_cluster_loses_nothing_when_a_worker_is_killed(tmp_path, monkeypatch):
@@ -209,9 +341,8 @@ def test_a_cluster_loses_nothing_when_a_worker_is_killed(tmp_path, monkeypatch):
         time.sleep(1.5)
         return {"value": setting["seed"]}, {"wall_seconds": 1.5}, {}
 
-    settings, scratch = tuple({"env": "none", "seed": seed} for seed in range(5)), tmp_path / "scratch"
-    monkeypatch.setitem(EXPERIMENTS, "trial", Experiment(settings, slow, lambda setting: 1))
-    begun = []
+    scratch, begun = tmp_path / "scratch", []
+    trial(monkeypatch, slow, tuple({"env": "none", "seed": seed} for seed in range(5)))
 
     def kill_one_in_the_middle():
         end = time.monotonic() + 60
@@ -235,8 +366,8 @@ def test_failures_are_told_and_do_not_leave_records(tmp_path, capfd):
     scratch = tmp_path / "scratch" / "table1" / SHORT
     scratch.mkdir(parents=True)
     (scratch / "checkpoint.safetensors").write_bytes(b"damaged")
-    arguments = command(tmp_path)[3:]
-    assert main(arguments) == 1
+    with pytest.warns(FailedRun, match=rf"(?s)table1 {re.escape(SHORT)} failed: Traceback .* is damaged"):
+        assert main(command(tmp_path)[3:]) == 1
     assert "1 of 1 runs failed" in capfd.readouterr().err
     assert not list((tmp_path / "results").glob("**/*.json"))
 
@@ -250,16 +381,30 @@ def test_the_list_says_what_is_done(tmp_path, capsys):
 def test_without_an_experiment_all_are_listed(capsys):
     assert main(["reproduce"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(EXPERIMENTS)
+    assert [line.split()[0] for line in lines] == [*EXPERIMENTS, "all"]
     done, known = (int(word) for word in lines[0].split()[1:4:2])
     assert known == len(EXPERIMENTS["table1"].settings)
     assert done == known
+
+
+def test_what_is_missing_costs_what_its_like_did(tmp_path):
+    wanted = [("trial", {"env": env, "method": m, "seed": 0}) for env in ("a", "b", "c") for m in ("gd", "ggd")]
+    assert cost(wanted, tmp_path) == "  0 of   6 stored,   0.0 hours;       ? hours to come"
+    for (title, setting), hours in zip(wanted, (1, 4, 3), strict=False):
+        record = {"experiment": title, "setting": setting, "metrics": {}, "budget": {"wall_seconds": 3600 * hours}}
+        save(record | {"provenance": provenance("a command")}, where=tmp_path)
+    assert cost(wanted, tmp_path) == "  3 of   6 stored,   8.0 hours;    10.0 hours to come"  # one of 2 and two of 4
+    assert cost(wanted[:3], tmp_path) == "  3 of   3 stored,   8.0 hours;     0.0 hours to come"
+    more = [*wanted, ("trial", {"env": "a", "method": "ritz", "seed": 0})]
+    assert cost(more, tmp_path) == "  3 of   7 stored,   8.0 hours; 10.0 + ? hours to come"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"experiment": "table9"}, "experiment must be one of table1, .*: got 'table9'"),
+        ({"experiment": "table1", "preset": "tiny"}, "preset must be one of paper, smoke: got 'tiny'"),
+        ({"experiment": "all", "only": "x"}, "only must match some setting of all, such as GridRoom-.*: got 'x'"),
         ({"experiment": "table1", "jobs": 0}, "jobs must be at least 1, got 0"),
         ({"experiment": "table1", "hours": 0}, "hours must be positive, got 0"),
         ({"experiment": "table1", "only": "x"}, "only must match some setting of table1, such as GridRoom-.*: got 'x'"),
@@ -268,3 +413,8 @@ def test_without_an_experiment_all_are_listed(capsys):
 def test_bad_arguments_are_refused(arguments, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         reproduce(where=tmp_path, scratch=tmp_path, **arguments)
+
+
+def test_tiny_records_are_never_put_among_the_books(tmp_path):
+    with pytest.raises(ValueError, match=r"where must not be .* with the preset smoke: it holds .* the book"):
+        reproduce("all", lb.results.folder(), tmp_path, preset="smoke")

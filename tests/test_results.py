@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lapbook as lb
-from lapbook.results import arrays, metric, name, read, save
+from lapbook.results import arrays, metric, name, read, reading_first, save
 
 SETTING = {"env": "GridRoom", "method": "ggd", "seed": 0}
 
@@ -33,6 +33,20 @@ def test_records_are_selected_by_their_settings(tmp_path):
         read("trial", tmp_path, seed=3, env="GridRoom")
     with pytest.raises(ValueError, match="there are none at all"):
         read("trial", tmp_path / "nowhere")
+
+
+def test_a_run_reads_the_records_of_its_own_folder_before_the_books(tmp_path, monkeypatch):
+    monkeypatch.setattr(lb.results, "folder", lambda: tmp_path / "book")
+    for place, seed in (("book", 0), ("book", 1), ("own", 1)):
+        save(record(setting=SETTING | {"seed": seed}, metrics={"place": place}), where=tmp_path / place)
+    with reading_first(tmp_path / "own"):
+        found = [read("trial", seed=seed)[0]["metrics"]["place"] for seed in (0, 1)]
+        assert found == ["book", "own"]
+        assert len(read("trial")) == 1  # never a mixture of both
+        assert len(read("trial", tmp_path / "book")) == 2
+        with pytest.raises(ValueError, match="trial has none"):
+            read("trial", seed=2)
+    assert len(read("trial")) == 2
 
 
 def test_a_failed_write_leaves_the_old_record(tmp_path):

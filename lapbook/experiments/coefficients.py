@@ -9,12 +9,12 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-from lapbook.experiments.common import Experiment, Log, Outcome, Report, Setting, flat
+from lapbook.experiments.common import Experiment, Log, Outcome, Report, Setting, flat, sized
 from lapbook.layouts import LAYOUTS
 from lapbook.results import name
 
 GROUPS = ("paper", "convex", "concave", "equalised")
-EVERY = {"paper": 1000, "paper-scaled": 250}  # steps between two points of a curve
+EVERY = {"paper": 1000, "paper-scaled": 250, "smoke": 10}  # steps between two points of a curve
 
 
 def settings() -> tuple[Setting, ...]:
@@ -26,6 +26,13 @@ def settings() -> tuple[Setting, ...]:
     )
 
 
+def smoke() -> tuple[Setting, ...]:
+    """Coefficients that are given, and some that the data decide."""
+    return tuple(
+        {"env": "GridMaze", "group": group, "preset": "smoke", "d": 4, "seed": 0} for group in ("convex", "equalised")
+    )
+
+
 def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcome:
     """Train on the data that Table 1 has for the seed; follow each u_i, and how much of it lies in the span."""
     import lapbook as lb
@@ -33,7 +40,8 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     layout, d = LAYOUTS[setting["env"]], setting["d"]
     rng = np.random.default_rng(setting["seed"])
     start = time.perf_counter()
-    data = lb.collect(gymnasium.make(f"lapbook/{setting['env']}-v0"), transitions=100_000, length=50, rng=rng)
+    env, transitions = gymnasium.make(f"lapbook/{setting['env']}-v0"), sized(setting, 100_000, 10_000)
+    data = lb.collect(env, transitions, length=50, rng=rng)
     truth = lb.spectrum.eigenvectors(layout, d).vectors[data.states]
     training = lb.training.preset(setting["preset"], d=d)
     values, best = lb.rayleigh.data_spectrum(data, d + 1, training.gamma)
@@ -68,4 +76,11 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     return metrics, budget, {key: curve.astype(np.float16) for key, curve in curves.items()}
 
 
-EXPERIMENT = Experiment(settings(), run, lambda setting: 200_000 if setting["preset"] == "paper" else 25_000)
+def steps(setting: Setting) -> int:
+    """Gradient steps at most."""
+    from lapbook.training import preset
+
+    return preset(setting["preset"]).steps
+
+
+EXPERIMENT = Experiment(settings(), run, steps, smoke())

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from lapbook.results import replace_file
 
 Setting = dict[str, Any]
+T = TypeVar("T")
 Report = Callable[[int, str], None]
 """Called with the number of steps done since the last call, and the metric that matters."""
 Outcome = tuple[dict, dict, dict[str, np.ndarray]]
@@ -21,6 +22,8 @@ Outcome = tuple[dict, dict, dict[str, np.ndarray]]
 Run = Callable[[Setting, Path, Report, float], Outcome]
 """Takes a setting, a folder for checkpoints, a report of progress and the hours it may take."""
 
+PRESETS = ("paper", "smoke")
+"""Everything the book shows, at full scale; and a few tiny runs, which only show that everything works."""
 EVERY = 1000  # steps between two points of a curve
 FLAT_FROM = 0.25  # share of its steps that a run takes before it may stop on a flat curve
 FLAT_GAIN = 0.002  # a curve is flat if the mean of its last tenth differs by no more from that of the tenth before
@@ -34,6 +37,23 @@ class Experiment:
     run: Run
     steps: Callable[[Setting], int]
     """Gradient steps that a setting takes at most."""
+    smoke: tuple[Setting, ...] | None = None
+    """Tiny settings, one for each way through the code; None where `settings` are themselves so cheap."""
+    stage: Callable[[Setting], int] = lambda setting: 0
+    """A run may read records of lower stages, its own experiment's or another's, and of no others."""
+
+    def at(self, preset: str) -> tuple[Setting, ...]:
+        """The settings of a preset, `"paper"` or `"smoke"`."""
+        return self.smoke if preset == "smoke" and self.smoke is not None else self.settings
+
+
+def sized(setting: Setting, full: T, smoke: T) -> T:
+    """One of two sizes, by the preset of a setting.
+
+    >>> sized({"env": "GridRoom", "preset": "smoke"}, 100_000, 5_000)
+    5000
+    """
+    return smoke if setting["preset"] == "smoke" else full
 
 
 def cut_short(budget: dict[str, Any]) -> bool:

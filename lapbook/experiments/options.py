@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
-from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat
+from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat, sized
 from lapbook.layouts import LAYOUTS, Layout
 from lapbook.results import name, representation
 
@@ -30,11 +30,22 @@ def settings() -> tuple[Setting, ...]:
     )
 
 
-def steps(setting: Setting) -> int:
-    """Steps of deep Q-learning; climbing needs none."""
+def smoke() -> tuple[Setting, ...]:
+    """Between rooms and where there are none, climbed and learned; from the records of Table 1's own tiny settings."""
+    runs = (("GridRoom", "climb", "truth"), ("GridMaze", "climb", "gd"), ("GridMaze", "dqn", "ggd"))
+    return tuple({"env": env, "route": r, "method": m, "preset": "smoke", "d": 4, "seed": 0} for env, r, m in runs)
+
+
+def learning_settings(setting: Setting):
+    """The `dqn.Settings` of a setting, those of Table 4."""
     from lapbook.dqn import preset
 
-    return preset("options").steps if setting["route"] == "dqn" else 1
+    return preset("smoke", gamma=0.0, epsilon=1.0) if setting["preset"] == "smoke" else preset("options")
+
+
+def steps(setting: Setting) -> int:
+    """Steps of deep Q-learning; climbing needs none."""
+    return learning_settings(setting).steps if setting["route"] == "dqn" else 1
 
 
 def learned(setting: Setting, layout: Layout, vectors: np.ndarray, scratch: Path, report: Report, hours: float):
@@ -46,7 +57,8 @@ def learned(setting: Setting, layout: Layout, vectors: np.ndarray, scratch: Path
     from lapbook import dqn
     from lapbook.options import Option, climbs, rewards
 
-    climbing, table4 = climbs(layout, vectors), dqn.preset("options")
+    climbing, table4 = climbs(layout, vectors), learning_settings(setting)
+    every = min(EVERY, table4.steps // 3)
     R = np.array([rewards(layout, vectors[:, option.dimension - 1]) for option in climbing if option.sign == 1])
     log = Log(scratch / "log.npz", keep=set())
 
@@ -57,13 +69,13 @@ def learned(setting: Setting, layout: Layout, vectors: np.ndarray, scratch: Path
     def follow(step: int, values) -> bool:
         shares = np.array([agreement(layout, vectors, option) for option in policies(values())])
         log.add(step, shares, np.empty(0))
-        report(EVERY, f"{name(setting)} agreement {shares.mean():.3f}")
-        log.flat = bool(shares.mean() > ENOUGH) and flat(log.curve.mean(axis=1), table4.steps // EVERY)
+        report(every, f"{name(setting)} agreement {shares.mean():.3f}")
+        log.flat = bool(shares.mean() > ENOUGH) and flat(log.curve.mean(axis=1), table4.steps // every)
         return log.flat or log.seconds > 3600 * hours
 
     ends = np.zeros((len(R), layout.n), dtype=bool)
     rng = np.random.default_rng(setting["seed"])
-    Q = dqn.train(layout, R, ends, table4, rng, scratch / "checkpoint.safetensors", EVERY, follow)
+    Q = dqn.train(layout, R, ends, table4, rng, scratch / "checkpoint.safetensors", every, follow)
     return policies(Q), log
 
 
@@ -76,13 +88,20 @@ def agreement(layout: Layout, vectors: np.ndarray, option) -> float:
     return float((taken >= r.max(axis=1) - 1e-12).mean())
 
 
-def sampled_room_times(layout: Layout, options, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def known(value: float, digits: int) -> float | None:
+    """Rounded; None for NaN, which JSON lacks: options that were hardly learned may end nowhere and have no length."""
+    return None if np.isnan(value) else round(float(value), digits)
+
+
+def sampled_room_times(
+    layout: Layout, options, rng: np.random.Generator, rollouts: int = ROLLOUTS
+) -> tuple[np.ndarray, np.ndarray]:
     """N_ij as the paper measures it, and its standard error, both of shape (rooms, rooms)."""
     from lapbook.options import sampled_hitting_times
 
     rooms = np.arange(1, layout.rooms.max() + 1)
     mean, error = np.full((2, len(rooms), len(rooms)), np.nan)
-    starts = np.repeat(np.flatnonzero(layout.rooms), ROLLOUTS)
+    starts = np.repeat(np.flatnonzero(layout.rooms), rollouts)
     for j in rooms:
         steps = sampled_hitting_times(layout, options, layout.rooms == j, starts[layout.rooms[starts] != j], rng)
         origin = layout.rooms[starts[layout.rooms[starts] != j]]
@@ -97,7 +116,7 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     import lapbook as lb
 
     layout = LAYOUTS[setting["env"]]
-    start = time.perf_counter()
+    start, rollouts = time.perf_counter(), sized(setting, ROLLOUTS, 2)
     options, metrics, arrays, log = [], {}, {}, None
     if setting["method"] != "none":
         truth = lb.spectrum.eigenvectors(layout, setting["d"]).vectors
@@ -111,8 +130,8 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
         lengths = lb.options.mean_lengths(layout, options)
         of_truth = lb.options.mean_lengths(layout, lb.options.climbs(layout, truth))
         metrics |= {
-            "lengths": np.round(lengths, 3).tolist(),
-            "rank_correlation": round(float(spearmanr(lengths, of_truth).statistic), 4),
+            "lengths": [known(length, 3) for length in lengths],
+            "rank_correlation": known(spearmanr(lengths, of_truth).statistic, 4),
             "terminal": [int(option.terminal.sum()) for option in options],
             "loops": [int(lb.options.loops(layout, option).sum()) for option in options],
         }
@@ -120,17 +139,17 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
         arrays["terminals"] = np.array([option.terminal for option in options])
     if layout.rooms.any():
         N = lb.options.room_times(layout, options)
-        sampled, error = sampled_room_times(layout, options, np.random.default_rng(setting["seed"]))
+        sampled, error = sampled_room_times(layout, options, np.random.default_rng(setting["seed"]), rollouts)
         apart = np.abs(np.subtract.outer(np.arange(len(N)), np.arange(len(N))))
         metrics["far"] = round(float(N[apart >= FAR].mean()), 1)
         metrics["next_door"] = round(float(N[apart == 1].mean()), 1)
         metrics["far_sampled"] = round(float(sampled[apart >= FAR].mean()), 1)
         arrays |= {"room_times": N, "sampled": sampled.astype(np.float32), "error": error.astype(np.float32)}
-    budget = {"rollouts": ROLLOUTS, "threads": 1}
+    budget = {"rollouts": rollouts, "threads": 1}
     if log is not None:
-        return metrics, log.budget(lb.dqn.preset("options")) | budget, arrays
+        return metrics, log.budget(learning_settings(setting)) | budget, arrays
     report(1, name(setting))
     return metrics, budget | {"steps": 1, "wall_seconds": round(time.perf_counter() - start, 1)}, arrays
 
 
-EXPERIMENT = Experiment(settings(), run, steps)
+EXPERIMENT = Experiment(settings(), run, steps, smoke(), stage=lambda setting: 1)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat
+from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat, sized
 from lapbook.layouts import LAYOUTS
 from lapbook.results import name, replace_file
 
@@ -31,6 +31,12 @@ def settings() -> tuple[Setting, ...]:
     )
 
 
+def smoke() -> tuple[Setting, ...]:
+    """Each method, each floor, each kind of input."""
+    runs = (("PointRoom", "xy", "gd"), ("PointMaze", "fourier", "ggd"))
+    return tuple({"env": env, "obs": obs, "method": m, "preset": "smoke", "d": 4, "seed": 0} for env, obs, m in runs)
+
+
 def training_settings(setting: Setting):
     """The `training.Settings` of a setting."""
     from lapbook.training import preset
@@ -40,15 +46,19 @@ def training_settings(setting: Setting):
         changes["coefficients"] = "equal"
     if setting["preset"] == "paper":
         return preset("paper", batch=8192, **changes)
-    return preset("fast-positions", encoder="fourier" if setting["obs"] == "fourier" else "mlp", **changes)
+    encoder = "fourier" if setting["obs"] == "fourier" else "mlp"
+    return preset(sized(setting, "fast-positions", "smoke"), encoder=encoder, **changes)
 
 
-def collected(env: str, seed: int, file: Path):
+def collected(setting: Setting, folder: Path):
     """The data of a seed, collected once for all its settings and kept beside their checkpoints."""
     import lapbook as lb
 
+    env, seed = setting["env"], setting["seed"]
+    file = folder / f"{env}-{seed}{sized(setting, '', '-smoke')}.npz"
     if not file.exists():
-        data = lb.collect(f"lapbook/{env}-v0", TRANSITIONS, LENGTH, rng=seed)
+        transitions, length = sized(setting, (TRANSITIONS, LENGTH), (10_000, 50))
+        data = lb.collect(f"lapbook/{env}-v0", transitions, length, rng=seed)
         buffer = io.BytesIO()
         np.savez(buffer, observations=data.observations, index=data.index, lengths=data.lengths, states=data.states)
         replace_file(file, buffer.getvalue())
@@ -62,13 +72,13 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     from lapbook.envs.point import observe
 
     layout, d, seed = LAYOUTS[setting["env"]], setting["d"], setting["seed"]
-    data = collected(setting["env"], seed, scratch.parent / f"{setting['env']}-{seed}.npz")
+    data = collected(setting, scratch.parent)
     start = time.perf_counter()
-    xy = lb.walls.sample_free(layout, STATES, rng=0)
-    seen, truth = observe(layout, xy), lb.spectrum.neumann(layout, d, h=0.1).at(xy)
+    xy = lb.walls.sample_free(layout, sized(setting, STATES, 500), rng=0)
+    seen, truth = observe(layout, xy), lb.spectrum.neumann(layout, d, h=sized(setting, 0.1, ULAM_H)).at(xy)
     training = training_settings(setting)
     every = min(EVERY, training.steps // 20)
-    first, second = lb.rollouts.pairs(data, PAIRS, training.gamma, rng=0)
+    first, second = lb.rollouts.pairs(data, sized(setting, PAIRS, 1_000), training.gamma, rng=0)
     log = Log(scratch / "log.npz", keep=set())
     log.seconds += time.perf_counter() - start
 
@@ -89,7 +99,7 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     after, values = turned(rep)
     lattice = lb.spectrum.neumann(layout, d, h=ULAM_H).points
     walk = lb.rollouts.rounded(data, lattice)
-    _, ulam = lb.rayleigh.data_spectrum(walk, d, training.gamma, samples=ULAM_PAIRS)
+    _, ulam = lb.rayleigh.data_spectrum(walk, d, training.gamma, samples=sized(setting, ULAM_PAIRS, 200_000))
     ulam = ulam[cKDTree(walk.observations).query(xy)[1]]
     metrics = {
         "sim_gt": round(lb.sim_gt(rep(seen), truth), 4),
@@ -116,4 +126,4 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     )
 
 
-EXPERIMENT = Experiment(settings(), run, lambda setting: training_settings(setting).steps)
+EXPERIMENT = Experiment(settings(), run, lambda setting: training_settings(setting).steps, smoke())

@@ -13,6 +13,7 @@ from lapbook.layouts import LAYOUTS
 from lapbook.walls import RADIUS, clearance
 
 SETTINGS = tuple({"env": env, "transitions": 1_000_000, "length": 500, "seed": 0} for env in ("PointRoom", "PointMaze"))
+SMOKE = ({"env": "PointMaze", "transitions": 2_000, "length": 50, "seed": 0},)
 AT_WALL = 0.01  # a ball whose surface is nearer than this to a wall touches it
 
 
@@ -37,4 +38,4 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     return metrics, budget, {"observations": coordinates.astype(np.float16), "picture": env.render()}
 
 
-EXPERIMENT = Experiment(SETTINGS, run, lambda setting: 1)
+EXPERIMENT = Experiment(SETTINGS, run, lambda setting: 1, SMOKE)

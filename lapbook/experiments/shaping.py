@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,12 @@ def _table5(**changes: Any) -> Any:
     return dqn.preset("shaping", gamma=GAMMA, **changes)
 
 
+def _tiny() -> Any:
+    from lapbook import dqn
+
+    return dqn.preset("smoke", gamma=GAMMA)
+
+
 LEARNED = (("ggd", "paper"), ("ggd", "paper-scaled"), ("gd", "paper"))
 AGENTS: dict[str, Agent] = {
     "tabular": Agent(
@@ -101,6 +107,13 @@ AGENTS: dict[str, Agent] = {
 }
 
 
+SMOKE: dict[str, Agent] = {
+    "tabular": replace(
+        AGENTS["tabular"], settings=lambda: qlearning.Settings(steps=600, gamma=GAMMA), goals=2, seeds=1, every=200
+    )
+} | {agent: replace(AGENTS[agent], settings=_tiny, goals=2, every=20) for agent in ("dqn", "dqn-small")}
+
+
 def settings() -> tuple[Setting, ...]:
     """Each agent on both maps: no representation, the exact one, and those that Table 1 learned from positions."""
     return tuple(
@@ -109,6 +122,17 @@ def settings() -> tuple[Setting, ...]:
         for (method, preset, seeds), env in product(AGENTS[agent].runs, ("GridRoom", "GridMaze"))
         for seed in range(seeds)
     )
+
+
+def smoke() -> tuple[Setting, ...]:
+    """Each kind of agent; from the records of Table 1's own tiny settings, where it needs any."""
+    runs = [("tabular", method) for method in ("none", "ggd", "gd")] + [("dqn", "ggd"), ("dqn-small", "gd")]
+    return tuple({"env": "GridMaze", "agent": a, "method": method, "preset": "smoke", "seed": 0} for a, method in runs)
+
+
+def agent_of(setting: Setting) -> Agent:
+    """The agent of a setting."""
+    return (SMOKE if setting["preset"] == "smoke" else AGENTS)[setting["agent"]]
 
 
 def best_dimension(setting: Setting) -> str:
@@ -168,7 +192,7 @@ def table(layout: Layout, label: str, pseudo: np.ndarray, goal: int, variant: st
 
 def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcome:
     """Train an agent for each variant, reward, goal and seed."""
-    layout, agent = LAYOUTS[setting["env"]], AGENTS[setting["agent"]]
+    layout, agent = LAYOUTS[setting["env"]], agent_of(setting)
     turn = (setting["seed"] * agent.goals + np.arange(agent.goals)) % GOALS
     vectors, goals = vectors_of(setting), shaping.goals(layout, GOALS)[turn]
     pseudo = [pseudo_rewards(layout, vectors, int(goal), setting["method"] == "gd") for goal in goals]
@@ -205,4 +229,10 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     return metrics, budget, {"curves": curves.astype(np.float16), "optimal": best.reshape(shape).astype(np.float32)}
 
 
-EXPERIMENT = Experiment(settings(), run, lambda setting: AGENTS[setting["agent"]].settings().steps)
+EXPERIMENT = Experiment(
+    settings(),
+    run,
+    lambda setting: agent_of(setting).settings().steps,
+    smoke(),
+    stage=lambda setting: 1 if setting["agent"] == "tabular" else 2,  # see `best_dimension`
+)

@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat, snapshot_steps
+from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat, sized, snapshot_steps
 from lapbook.layouts import LAYOUTS
 from lapbook.results import name
 
@@ -29,6 +29,12 @@ def settings() -> tuple[Setting, ...]:
     )
 
 
+def smoke() -> tuple[Setting, ...]:
+    """Each method and each kind of observation; those from positions are what options and shaping read."""
+    runs = [("GridMaze", "xy", method) for method in ("gd", "ggd", "gd+ritz")] + [("GridRoom", "image", "ggd")]
+    return tuple({"env": env, "obs": obs, "method": m, "preset": "smoke", "d": 4, "seed": 0} for env, obs, m in runs)
+
+
 def training_settings(setting: Setting):
     """The `training.Settings` of a setting of Table 1."""
     from lapbook.training import preset
@@ -37,8 +43,8 @@ def training_settings(setting: Setting):
     if setting["method"].startswith("gd"):
         changes["coefficients"] = "equal"
     if setting["method"] == "gd+ritz":
-        changes["steps"] = 2000
-    variant = "-images" if setting["obs"] == "image" and setting["preset"] != "paper" else ""
+        changes["steps"] = sized(setting, 2000, 50)
+    variant = "-images" if setting["obs"] == "image" and setting["preset"] not in ("paper", "smoke") else ""
     return preset(setting["preset"] + variant, **changes)
 
 
@@ -50,7 +56,7 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     rng = np.random.default_rng(setting["seed"])
     start = time.perf_counter()
     env = gymnasium.make(f"lapbook/{setting['env']}-v0", obs=setting["obs"])
-    data = lb.collect(env, transitions=100_000, length=50, rng=rng)
+    data = lb.collect(env, transitions=sized(setting, 100_000, 10_000), length=50, rng=rng)
     truth = lb.spectrum.eigenvectors(layout, d).vectors[data.states]
     training = training_settings(setting)
     every = min(EVERY, training.steps // 10)
@@ -89,4 +95,4 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     return metrics, budget, arrays
 
 
-EXPERIMENT = Experiment(settings(), run, lambda setting: training_settings(setting).steps)
+EXPERIMENT = Experiment(settings(), run, lambda setting: training_settings(setting).steps, smoke())
