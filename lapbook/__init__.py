@@ -12,8 +12,8 @@ from lapbook import envs
 __version__ = "0.1.0"
 
 _MODULES = {
-    "dqn", "explorers", "layouts", "metrics", "objective", "options", "paper", "plots", "qlearning", "rayleigh",
-    "results", "rollouts", "shaping", "spectrum", "statistics", "training", "walls",
+    "diagnosis", "dqn", "explorers", "layouts", "metrics", "objective", "options", "paper", "perturbation", "plots",
+    "qlearning", "rayleigh", "results", "rivals", "rollouts", "shaping", "spectrum", "statistics", "training", "walls",
 }  # fmt: skip
 _NAMES = {
     "Layout": "layouts",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 from scipy.spatial import cKDTree
 
 from lapbook.layouts import LAYOUTS, Seed
@@ -53,7 +55,9 @@ def collect(env: gymnasium.Env | str, transitions: int = 100_000, length: int = 
     """Episodes of `length` random steps until there are `transitions`, each from a fresh start of the environment.
 
     Any Gymnasium environment, or its id. Those of this package, whose episodes have no end of their own, are run in
-    one batch. Elsewhere an episode that the environment ends is as long as it is.
+    one batch unless they are wrapped. Elsewhere an episode that the environment ends is as long as it is.
+    Observations that are numbers of states become one-hot vectors, and dicts and tuples one long vector, as
+    `gymnasium.spaces.flatten` has it.
     """
     if isinstance(env, str):
         env = gymnasium.make(env)
@@ -63,7 +67,9 @@ def collect(env: gymnasium.Env | str, transitions: int = 100_000, length: int = 
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
     rng = np.random.default_rng(rng)
-    if env.spec is not None and env.spec.namespace == "lapbook":
+    spec = env.spec
+    bare = spec is not None and not spec.additional_wrappers and spec.max_episode_steps is None
+    if bare and spec.namespace == "lapbook":
         return _batch(env, math.ceil(transitions / length), length, rng)
     return _one_by_one(env, transitions, length, rng)
 
@@ -88,15 +94,48 @@ def _one_by_one(env, transitions, length, rng) -> Data:
     seed = int(rng.integers(2**31))  # of the first reset only: the next ones continue its stream
     while sum(lengths) < transitions:
         observation, info = env.reset(seed=seed)
-        seed, episode, ended = None, [table.row(observation, info.get("state"))], False
+        seed, episode, ended = None, [table.row(*_seen(env, observation, info))], False
         while len(episode) <= length and not ended:
             observation, _, terminated, truncated, info = env.step(env.action_space.sample())
-            episode.append(table.row(observation, info.get("state")))
+            episode.append(table.row(*_seen(env, observation, info)))
             ended = terminated or truncated
         lengths.append(len(episode) - 1)
         rows.append(episode + [episode[-1]] * (length - lengths[-1]))
     observations, states, order = table.sorted()
     return Data(observations, order[np.array(rows)], np.array(lengths), states)
+
+
+def _seen(env: gymnasium.Env, observation: Any, info: dict[str, Any]) -> tuple[np.ndarray, Any]:
+    """The observation as an array of numbers, and the state if the environment tells it."""
+    space, state = env.observation_space, info.get("state")
+    # A wrapper may forget to say what its observations are, so what is there counts, not what is announced.
+    numbered = isinstance(space, spaces.Discrete | spaces.MultiDiscrete) and observation in space
+    in_parts = isinstance(space, spaces.Dict | spaces.Tuple) and isinstance(observation, dict | tuple)
+    if numbered and isinstance(space, spaces.Discrete):
+        state = int(observation) if state is None else state
+    if numbered or in_parts:
+        if odd := _not_numbers(space):
+            kept = [name for name in space if name not in odd] if isinstance(space, spaces.Dict) else []
+            remedy = f": use gymnasium.wrappers.FilterObservation(env, {kept})" if kept else ""
+            raise ValueError(f"observations must be made of numbers, unlike {', '.join(map(repr, odd))}{remedy}")
+        observation = spaces.flatten(space, observation)
+    observation = np.asarray(observation)
+    if observation.dtype.kind not in "biuf":
+        raise ValueError(f"observations must be arrays of numbers, got dtype {observation.dtype}")
+    return observation, state
+
+
+def _not_numbers(space: spaces.Space) -> list[str | int]:
+    """Names of the parts of a space that cannot be laid out as a vector."""
+    parts = space.items() if isinstance(space, spaces.Dict) else enumerate(getattr(space, "spaces", ()))
+    return [name for name, part in parts if not _flattens(part)]
+
+
+def _flattens(space: spaces.Space) -> bool:
+    try:
+        return space.is_np_flattenable
+    except NotImplementedError:  # a space of someone's own, such as MiniGrid's of texts
+        return False
 
 
 class _Table:
@@ -107,8 +146,7 @@ class _Table:
         self.observations: list[np.ndarray] = []
         self.states: list = []
 
-    def row(self, observation, state=None) -> int:
-        observation = np.asarray(observation)
+    def row(self, observation: np.ndarray, state: Any) -> int:
         row = self.known.setdefault(observation.tobytes(), len(self.observations))
         if row == len(self.observations):
             self.observations.append(observation.copy())

@@ -94,6 +94,11 @@ class Settings:
         """β at a step, counted from 1."""
         return self.beta * self.anneal ** max(0.0, 1 - (step - 1) / (ANNEALED * self.steps))
 
+    def lr_at(self, step: int) -> float:
+        """lr at a step, counted from 1."""
+        left = (self.steps - step + 1) / self.steps
+        return self.lr * min(1, left / self.decay) if self.decay else self.lr
+
 
 # "fast" was picked among seven settings by SimGT against the truth on GridRoom, data seeds 0 and 2, one run each, so
 # these two seeds flatter it: judge it on others. It is not for small maps: a dimension with λ ≥ β τ = 0.1 vanishes.
@@ -205,6 +210,7 @@ def learn(
     every: int = 1000,
     progress: bool = False,
     callback: Callable[[int, Representation], bool | None] | None = None,
+    objective: nn.Module | None = None,
     **changes: Any,
 ) -> Representation:
     """Train an encoder on trajectories, by Adam on eq. (6) to (8): `learn(data, "fast", d=5)`.
@@ -216,6 +222,9 @@ def learn(
     progress bar if `truth` of shape (m, d) over the rows of `data.observations` is given, and a checkpoint. A run
     that finds its own checkpoint goes on from there to the very same result. Training ends where the callback
     returns True. `rng` may be a generator; torch's seed is not touched.
+
+    Another `objective(f, rows, step)` takes the place of `sampled_loss`. Its buffers are kept in checkpoints, its repr
+    tells it from others, and it must be made anew for each run. `rivals` has two.
     """
     if every < 1:
         raise ValueError(f"every must be at least 1 step, got {every}")
@@ -226,10 +235,12 @@ def learn(
         raise ValueError(f"d must not exceed the number of distinct states, {len(observations)}: got {settings.d}")
     if truth is not None and np.shape(truth) != (len(observations), settings.d):
         raise ValueError(f"truth must have shape {(len(observations), settings.d)}, got {np.shape(truth)}")
-    _warn_of_collapse(data, settings)
+    if objective is None:
+        warn_of_collapse(data, settings)
     gather = len(observations) <= 4 * settings.batch if gather is None else gather
     about = {"settings": asdict(settings), "data": digest(observations, data.index, data.lengths)}
     about |= {"rng": rng.bit_generator.state, "gather": bool(gather)}  # gathering sums in another order
+    about["objective"] = None if objective is None else repr(objective)
 
     with torch.random.fork_rng(devices=[]):  # torch's layers draw weights when made; these are not kept
         encoder = build(settings, observations.shape[1:])
@@ -240,7 +251,7 @@ def learn(
     optimizer = torch.optim.Adam(encoder.parameters(), lr=settings.lr, fused=True)
     done = 0
     if checkpoint is not None and Path(checkpoint).exists():
-        done = _resume(checkpoint, about, encoder, optimizer, rng)
+        done = _resume(checkpoint, about, encoder, optimizer, objective, rng)
     c = torch.tensor(coefficients(settings.d, settings.coefficients), dtype=torch.float32)
     f = lookup(encoder, torch.from_numpy(observations), gather)
     shown: dict[str, str] = {}
@@ -248,13 +259,14 @@ def learn(
         for step in range(done + 1, settings.steps + 1):
             halves = visited(data, 2 * settings.batch, rng).reshape(2, -1)
             rows = torch.from_numpy(np.stack([*pairs(data, settings.batch, settings.gamma, rng), *halves]))
-            loss = sampled_loss(f, rows, c, settings.beta_at(step), settings.target_scale)
+            if objective is None:
+                loss = sampled_loss(f, rows, c, settings.beta_at(step), settings.target_scale)
+            else:
+                loss = objective(f, rows, step)
             optimizer.zero_grad()
             loss.backward()
             _check_finite(loss, step, checkpoint)
-            if settings.decay:
-                left = (settings.steps - step + 1) / settings.steps
-                optimizer.param_groups[0]["lr"] = settings.lr * min(1, left / settings.decay)
+            optimizer.param_groups[0]["lr"] = settings.lr_at(step)
             optimizer.step()
             bar.update()
             if step % every and step < settings.steps:
@@ -267,13 +279,13 @@ def learn(
                 bar.set_postfix(shown)
             ended = callback is not None and callback(step, representation)
             if checkpoint is not None:  # after the callback, which a killed run may thus see twice but never misses
-                _save_checkpoint(checkpoint, about, step, encoder, optimizer, rng)
+                _save_checkpoint(checkpoint, about, step, encoder, optimizer, objective, rng)
             if ended:
                 break
     return representation
 
 
-def _warn_of_collapse(data: Data, settings: Settings) -> None:
+def warn_of_collapse(data: Data, settings: Settings) -> None:
     """Say which dimensions will vanish (`objective.mean_square`), where the data are few enough to tell beforehand."""
     if len(data.observations) > KNOWN_UP_TO:
         return
@@ -305,18 +317,22 @@ def _check_finite(tensor: Tensor, step: int, checkpoint: str | Path | None) -> N
         raise FloatingPointError(f"{what} must stay finite, but did not at step {step}: try a smaller lr{kept}")
 
 
-def _save_checkpoint(path, about, step, encoder, optimizer, rng) -> None:
+def _save_checkpoint(path, about, step, encoder, optimizer, objective, rng) -> None:
     tensors = {f"encoder.{name}": tensor for name, tensor in encoder.state_dict().items()}
+    if objective is not None:
+        tensors |= {f"objective.{name}": tensor for name, tensor in objective.state_dict().items()}
     for i, state in optimizer.state_dict()["state"].items():
         tensors |= {f"adam.{i}.{name}": tensor for name, tensor in state.items()}
     write(path, "checkpoint", tensors, {**about, "step": step, "now": rng.bit_generator.state})
 
 
-def _resume(path, about, encoder, optimizer, rng) -> int:
+def _resume(path, about, encoder, optimizer, objective, rng) -> int:
     """Bring everything to where the checkpoint was written; returns its step."""
     tensors, found = read_checkpoint(path, about)
     try:
         _restore(encoder, {k.removeprefix("encoder."): v for k, v in tensors.items() if k.startswith("encoder.")})
+        if objective is not None:
+            objective.load_state_dict({name: tensors[f"objective.{name}"] for name in objective.state_dict()})
         names = ("step", "exp_avg", "exp_avg_sq")
         state = {i: {k: tensors[f"adam.{i}.{k}"] for k in names} for i, _ in enumerate(encoder.parameters())}
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

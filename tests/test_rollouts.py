@@ -168,3 +168,59 @@ def test_rounding_makes_a_finite_chain_of_a_walk():
     assert chain.observations.tolist() == [[0, 0], [1, 0], [2, 0]]
     with pytest.raises(ValueError, match="must be positions of the same kind"):
         lb.rollouts.rounded(counting(1, 2), positions)
+
+
+@pytest.mark.parametrize(("env", "width"), [("FrozenLake-v1", 16), ("Blackjack-v1", 32 + 11 + 2)])
+def test_numbers_of_states_become_one_hot_vectors(env, width):
+    data = lb.collect(env, 300, rng=0)
+    assert data.observations.shape[1] == width
+    assert set(data.observations.sum(axis=1)) == {1 if env == "FrozenLake-v1" else 3}  # one 1 for each part
+    if env == "FrozenLake-v1":
+        assert (data.observations.argmax(axis=1) == data.states).all()  # the number is the state
+        assert (np.diff(data.states) > 0).all()
+
+
+def test_the_parts_of_a_dict_are_laid_out_and_what_is_no_number_is_refused():
+    import minigrid  # noqa: F401  (registers its environments)
+
+    env = gym.make("MiniGrid-Empty-5x5-v0")
+    with pytest.raises(
+        ValueError, match=r"unlike 'mission': use gymnasium.wrappers.FilterObservation\(env, \['direction'"
+    ):
+        lb.collect(env, 10)
+    kept = gym.wrappers.FilterObservation(env, ["direction", "image"])
+    data = lb.collect(kept, 300, length=20, rng=0)
+    assert data.observations.shape[1] == 4 + 7 * 7 * 3
+    assert (data.observations[:, :4].sum(axis=1) == 1).all()
+    rep = lb.learn(data, "smoke", d=2, steps=2)
+    assert rep(data.observations).shape == (len(data.observations), 2)
+
+
+class Odd(gym.ObservationWrapper):
+    """A wrapper that does not announce what its observations are."""
+
+    def __init__(self, env, change):
+        super().__init__(env)
+        self.change = change
+
+    def observation(self, observation):
+        return self.change(observation)
+
+
+def test_what_is_observed_counts_not_what_is_announced():
+    data = lb.collect(Odd(gym.make("FrozenLake-v1"), lambda state: np.array([state // 4, state % 4])), 200, rng=0)
+    assert data.observations.shape == (len(data.observations), 2)
+    assert data.observations.max() == 3
+    for nothing in (lambda state: "here", lambda state: {"here": state}):
+        with pytest.raises(ValueError, match="observations must be arrays of numbers, got dtype"):
+            lb.collect(Odd(gym.make("FrozenLake-v1"), nothing), 10)
+
+
+def test_our_own_environments_may_be_wrapped():
+    env = gym.make("lapbook/GridMaze-v0")
+    half = lb.collect(Odd(env, lambda xy: xy[:1]), 400, length=20, rng=0)
+    assert half.observations.shape[1:] == (1,)
+    limited = lb.collect(gym.wrappers.TimeLimit(env, 5), 100, length=20, rng=0)
+    assert (limited.lengths == 5).all()
+    short = lb.collect(gym.make("lapbook/GridMaze-v0", max_episode_steps=7), 100, length=20, rng=0)
+    assert (short.lengths == 7).all()

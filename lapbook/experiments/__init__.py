@@ -1,6 +1,6 @@
 """What `python -m lapbook reproduce` can run, one module each: settings, and what turns one setting into a record."""
 
-from lapbook.experiments import coefficients, exact, options, point, recorded, shaping, table1
+from lapbook.experiments import coefficients, exact, options, point, race, recorded, shaping, table1
 from lapbook.experiments.common import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -9,6 +9,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "options": options.EXPERIMENT,
     "shaping": shaping.EXPERIMENT,
     "coefficients": coefficients.EXPERIMENT,
+    "race": race.EXPERIMENT,
     "recorded": recorded.EXPERIMENT,
     "exact": exact.EXPERIMENT,
 }
