@@ -9,11 +9,11 @@ import pytest
 from docutils.nodes import make_id
 
 import lapbook as lb
-from lapbook import ledger, paper, verdicts
+from lapbook import ledger, paper, remarks, verdicts
 from lapbook.experiments import EXPERIMENTS
 from lapbook.experiments.common import cut_short
 from lapbook.results import folder, name, save
-from lapbook.verdicts import compare, holds, shown
+from lapbook.verdicts import ANOTHER, LOST, SHORT, SHOWN, compare, holds, shown
 
 BOOK = Path(__file__).resolve().parent.parent / "book"
 # Everything that has a number of its own in the paper and its appendix, in its order.
@@ -48,6 +48,7 @@ def test_every_row_is_filled_and_every_record_has_its_provenance(rows):
         fields = (row.place, row.claim, row.paper, row.ours, row.seeds, row.budget, row.command)
         assert all(fields), row
         assert row.settings in ledger.SETTINGS
+        assert row.kind in paper.KINDS
         for file in row.records:
             record = json.loads((folder() / file).read_text())
             experiment = record["experiment"]
@@ -78,15 +79,40 @@ def test_three_seeds_wherever_the_paper_has_three():
 
 def test_commands_name_settings_that_there_are():
     for entry in (entry for entries in ledger.ENTRIES.values() for entry in entries):
-        for source in entry.sources:
+        for source in (*entry.sources, *entry.beside):
             experiment, only = source.lstrip("?").split("/")
+            assert not source.startswith("?") or source in entry.sources
             assert any(fnmatch(name(setting), only) for setting in EXPERIMENTS[experiment].settings), source
 
 
 def test_texts_belong_to_claims():
-    for texts in (ledger.NOTES, ledger.WHYS, ledger.SEE):
+    for texts in (remarks.NOTES, remarks.WHYS, remarks.SEE):
         for pattern in texts:
-            assert any(fnmatch(claim, pattern) for claim in paper.CLAIMS), pattern
+            first = [claim for claim in paper.CLAIMS if next(p for p in [*texts, "*"] if fnmatch(claim, p)) == pattern]
+            assert first, pattern
+
+
+def test_remarks_hold_no_result_of_ours():
+    """A decimal number in a remark must come from a record; ε = 0.2 is a setting."""
+    for text in (*remarks.NOTES.values(), *remarks.WHYS.values()):
+        if isinstance(text, str):
+            assert not re.search(r"\d[.,]\d|°", re.sub(r"ε = 0.2|section 4.3", "", text)), text
+
+
+def test_remarks_count_and_measure():
+    literal = [made_up(k, 0.9, metrics={"sim_gt_per_dim": dims, "curve": {"sim_gt": curve}}.items())
+               for k, (dims, curve) in enumerate([([1.0, 1.0, 1.0], [0.9] * 30),
+                                                  ([1.0, 0.5, 0.5], [0.5] * 20 + [0.6] * 10)])]  # fmt: skip
+    text = remarks.mixed_pairs(literal)
+    assert text.startswith("1 of 2 runs ends with dimensions 2 and 3 at 60° from their axes.")
+    assert text.endswith("SimGT changed by +0.100.")
+    assert remarks.mixed_pairs(literal[:1]).startswith("No two")
+    literal[0]["budget"] |= {"steps": 2000, "steps_allowed": 200_000, "wall_seconds": 1728.0}
+    assert remarks.pace(literal[:1]) == "At this pace a full run takes about 2 days of one core."
+    literal[1]["budget"] |= {"steps": 25_000}
+    assert remarks.small_target(literal[1:]) == (
+        "With the small target, 25,000 steps; the paper trains 8 times as long."
+    )
 
 
 def anchors(page):
@@ -121,11 +147,12 @@ def test_numbers_are_compared_with_those_printed():
 
 @pytest.mark.parametrize(
     ("values", "verdict"),
-    [([0.99, 0.98, 0.985], "reproduced"), ([0.96, 0.96, 0.963], "differs"), ([0.4], "differs")],
+    [([0.99, 0.98, 0.985], "reproduced"), ([0.96, 0.96, 0.963], "differs"), ([0.4], SHORT)],
 )
 def test_a_cell_of_table_1_from_made_up_records(values, verdict, tmp_path):
     for seed, value in enumerate(values):
-        save(made_up(seed, value), {"vectors": np.eye(5)}, tmp_path)
+        per_dim = {"sim_gt_per_dim": [0.9, 0.8, 0.8], "curve": {"sim_gt": [0.5, 0.6]}}
+        save(made_up(seed, value, metrics=per_dim.items()), {"vectors": np.eye(5)}, tmp_path)
         save(made_up(seed, 0.99, preset="paper-scaled"), where=tmp_path)
     found = {row.place: row for row in ledger.rows(tmp_path)}
     row = found["Table 1, GridRoom, ours"]
@@ -134,10 +161,14 @@ def test_a_cell_of_table_1_from_made_up_records(values, verdict, tmp_path):
     assert row.printed == 0.991
     assert row.numbers[0] == pytest.approx(np.mean(values))
     assert row.numbers[1] <= row.numbers[0] <= row.numbers[2]
-    assert bool(row.why) == (verdict == "differs")
+    assert row.holds == (verdict == "reproduced")
+    assert row.holds_with_changes != row.holds
+    assert bool(row.why) != row.holds
+    assert row.settings == "paper"
     assert row.seeds == ", ".join(str(seed) for seed in range(len(values)))
     assert row.records[0] == "table1/GridRoom-xy-ggd-paper-10-0.json"
     others = [row for row in found.values() if row.place != "Table 1, GridRoom, ours"]
+    assert found["Table 6, default"].verdict == verdict
     assert {row.verdict for row in others if "GridRoom-xy-ggd-paper" not in row.command} == {ledger.OPEN}
 
 
@@ -153,24 +184,57 @@ def test_a_row_without_record_and_a_record_without_provenance_are_faults(tmp_pat
     assert not any("Table 1, GridRoom, ours" in fault for fault in found)
 
 
-def test_a_run_cut_short_says_so(tmp_path):
+def test_a_run_cut_short_is_not_judged_and_another_method_does_not_count(tmp_path):
     record = made_up(0, 0.4, "point", env="PointRoom")
     record["budget"] |= {"steps": 2000, "steps_allowed": 200_000}
     record["provenance"]["command"] += " --only x --hours 0.6"
     save(record, where=tmp_path)
-    turned = {"sim_gt_ritz": 0.99}.items()
-    save(made_up(3, 0.3, "point", turned, env="PointRoom", obs="fourier", method="gd", preset="fast"), where=tmp_path)
+    for method in ("ggd", "gd"):
+        turned = {"sim_gt_ritz": 0.99}.items()
+        fourier = made_up(3, 0.3, "point", turned, env="PointRoom", obs="fourier", method=method, preset="fast")
+        fourier["budget"] |= {"steps": 2000, "batch": 512, "samples": 1_024_000}
+        save(fourier, where=tmp_path)
     (row,) = (row for row in ledger.rows(tmp_path) if row.place == "Table 1, PointRoom, ours")
-    assert (row.verdict, row.better.verdict) == ("differs", "exceeded")
-    assert row.budget.startswith("1 run, 2,000 steps, 1 cut short of 200,000, 10 min; 1 run")
+    assert (row.verdict, row.settings) == (SHORT, "early")
+    assert (row.better.verdict, row.another.verdict) == ("differs", ANOTHER)
+    assert row.better.words == "with Fourier features, on 1/1,600 of the paper's pairs: 0.300 (one run)"
+    assert not row.holds
+    assert not row.holds_with_changes
+    assert ledger.count([row]) == {**dict.fromkeys(verdicts.VERDICTS, 0), SHORT: 1, "with changes": 0}
+    assert row.why.startswith("Ended early, out of time: ours after 2,000 of 200,000 steps. At this pace")
+    assert row.budget.startswith("1 run, 2,000 steps, 1 cut short of 200,000, 10 min; 2 runs")
     assert row.command.splitlines()[0].endswith("'PointRoom-xy-ggd-paper-10-*' --hours 0.6")
+    assert row.seeds == "0; beside 3"
 
 
-def test_pictures_are_judged_by_their_worst_dimension():
-    good, bad, base = ({"metrics": {"sim_gt_per_dim": d}} for d in ([1.0, 0.95], [1.0, 0.85], [0.2, 0.4]))
+def test_rows_do_without_what_is_told_beside(tmp_path):
+    record = made_up(0, 0.95, "point", env="PointRoom")
+    record["budget"] |= {"steps": 200_000, "steps_allowed": 200_000}
+    save(record, where=tmp_path)
+    (row,) = (row for row in ledger.rows(tmp_path) if row.place == "Table 1, PointRoom, ours")
+    assert (row.verdict, row.settings, row.why) == ("reproduced", "paper", "")
+    assert row.better is row.another is None
+
+
+def test_runs_that_stopped_on_flat_curves_are_judged_and_told(tmp_path):
+    for seed, steps in enumerate((65_000, 200_000, 102_000)):
+        record = made_up(seed, 0.99)
+        record["budget"] |= {"steps": steps, "steps_allowed": 200_000, "stopped_flat": steps < 200_000}
+        save(record, {"vectors": np.eye(5)}, tmp_path)
+    (row,) = (row for row in ledger.rows(tmp_path) if row.place == "Table 1, GridRoom, ours")
+    assert (row.verdict, row.settings) == ("reproduced", "early")
+    assert row.why == ("Ended early, on flat curves: ours (2 of 3 runs) after 65,000 and 102,000 of 200,000 steps.")
+
+
+def test_pictures_are_judged_by_the_dimension_with_the_lowest_mean():
+    good, bad, base = ({"metrics": {"sim_gt_per_dim": d}} for d in ([1.0, 0.97], [1.0, 0.85], [0.2, 0.4]))
     assert verdicts.looks_alike([good], [base]).verdict == "reproduced"
     assert verdicts.looks_alike([bad], [base]).verdict == "differs"
     assert verdicts.looks_alike([good], [good]).verdict == "differs"
+    finding = verdicts.looks_alike([good, bad], [base], [bad], [base])
+    assert finding.verdict == "reproduced"  # in the mean over runs; images are told beside
+    assert finding.ours.startswith("lowest mean over runs of a dimension 0.91 (dimension 2); baseline 0.30")
+    assert finding.ours.endswith("(differs)")
 
 
 def test_runs_agree_or_do_not(tmp_path):
@@ -183,6 +247,45 @@ def test_runs_agree_or_do_not(tmp_path):
     assert verdicts.agreement_of_runs(same, alike=True).verdict == "reproduced"
     assert verdicts.agreement_of_runs(same, alike=False).verdict == "differs"
     assert verdicts.agreement_of_runs(others, alike=False).verdict == "reproduced"
+    assert verdicts.agreement_of_runs(same[:1], alike=True).verdict == SHORT
+
+
+def test_one_dimension_that_differs_is_enough(tmp_path):
+    """SimRUN would pass, by the rule for all dimensions it does not."""
+    runs = []
+    for seed in range(3):
+        vectors = np.eye(24)[:, :20]
+        vectors[:, 19] = np.eye(24)[:, 19 + seed]
+        runs.append({"file": str(save(made_up(seed, 0.0), {"vectors": vectors}, tmp_path))})
+    finding = verdicts.agreement_of_runs(runs, alike=True)
+    assert finding.ours == "SimRUN 0.95; dimensions 1 to 20: 0.00 to 1.00, least in dimension 20"
+    assert finding.verdict == "differs"
+    assert verdicts.agreement_of_runs(runs, alike=True, first=3).verdict == "reproduced"
+
+
+def test_an_arm_with_fewer_agents_has_the_wider_interval():
+    """Its agents count as many as they are: the interval of the mean of 5 is √3 times that of the mean of 15."""
+    few = np.tile([[-2.0, -1.0, 0.0, 1.0, 2.0]], (1, 1))
+    many, constant = np.tile(few, 3), np.zeros((1, 15))
+    widths = [high - low for _, low, high in (verdicts.lead(constant, few), verdicts.lead(constant, many))]
+    assert widths[0] / widths[1] == pytest.approx(np.sqrt(3), rel=0.1)
+    assert verdicts.lead(constant, few)[0] == 0
+    goals = np.arange(4.0)[:, None] * np.ones((4, 5))
+    assert verdicts.lead(goals + 1, goals) == (1.0, 1.0, 1.0)  # the goals are shared
+
+
+def test_distances_from_the_span_are_judged_at_every_snapshot(tmp_path):
+    truth = lb.spectrum.eigenvectors(lb.layouts.LAYOUTS["GridRoom"], 11).vectors
+    outside = truth[:, :10].copy()
+    outside[:, 9] += truth[:, 10]  # 45° from the span
+    files = {}
+    for kind, last in (("in", truth[:, :10]), ("out", outside)):
+        stored = {"snapshots": np.array([truth[:, :10], last]), "snapshot_steps": np.array([1000, 2000])}
+        files[kind] = [{**made_up(0, 0.9), "file": str(save(made_up(0, 0.9), stored, tmp_path / kind))}]
+    assert verdicts.kept_to_span(files["in"], files["in"], [], []).verdict == "reproduced"
+    finding = verdicts.kept_to_span(files["out"], files["in"], [], [])
+    assert finding.verdict == "differs"
+    assert finding.ours.startswith("GridRoom: largest 0.29, in dimension 10 at step 2,000")
 
 
 def agents(where, method, heights, goals=(3, 5), steps=(10, 20), variant="mixed"):
@@ -201,21 +304,87 @@ def test_deep_agents_are_compared_on_common_goals_and_steps(tmp_path):
     base = agents(tmp_path / "c", "gd", {"dim 7": 0.3, "all": 0.5})
     finding = verdicts.deep_agents([ours], [none], [base])
     assert finding.verdict == "reproduced"
-    assert finding.ours.startswith("2 goals, 20 steps: area 0.68; ahead of all of ours +0.30 [+0.30, +0.30]")
+    assert finding.ours.startswith("2 goals, 20 steps: area 0.68, ahead of\nall of ours +0.30 [+0.30, +0.30]\n(x, y)")
     better = agents(tmp_path / "d", "gd", {"dim 7": 0.95, "all": 0.5})
     assert verdicts.deep_agents([ours], [none], [better]).verdict == "differs"
-    assert verdicts.deep_on_maps([ours], [none], [], [], [], []).verdict == "differs"  # not all of it was run
+    assert verdicts.deep_on_maps([ours], [none], [], [], [], []).verdict == SHORT
     assert verdicts.deep_on_maps(*[[ours], [none], [base]] * 2).verdict == "reproduced"
+
+
+def test_the_row_of_deep_agents_fills_itself(tmp_path):
+    """All settings of all six conditions, none cut short; until then it is not run in full, whatever it shows."""
+    heights = {
+        "ggd": {"dim 2": 0.9, "all": 0.5},
+        "gd": {"dim 7": 0.3, "all": 0.5},
+        "none": {"position": 0.4, "sparse": 0},
+    }
+    pattern = "*-dqn-[gn]*-[0-9]"
+    settings = [s for s in EXPERIMENTS["shaping"].settings if fnmatch(name(s), pattern)]
+    assert len(settings) == 12
+
+    def store(setting, **budget):
+        own, labels = setting["seed"], heights[setting["method"]]
+        curves = np.ones((1, len(labels), 2, 1, 3)) * np.reshape(list(labels.values()), (1, -1, 1, 1, 1))
+        metrics = {"rewards": list(labels), "variants": ["mixed"], "goals": [2 * own, 2 * own + 1], "steps": [1, 2, 3]}
+        record = made_up(0, 0.0, "shaping", metrics.items())
+        save({**record, "setting": setting, "budget": {**record["budget"], **budget}}, {"curves": curves}, tmp_path)
+
+    def row():
+        return next(row for row in ledger.rows(tmp_path) if row.place.endswith("deep agents"))
+
+    for setting in settings[:-1]:
+        store(setting)
+    assert row().verdict == SHORT
+    assert row().why.startswith("Runs without a record yet: 1.")
+    store(settings[-1], steps=64_000, steps_allowed=200_000)
+    assert row().verdict == SHORT
+    store(settings[-1], steps=200_000, steps_allowed=200_000)
+    assert row().verdict == "reproduced"
+    assert row().ours.startswith("GridRoom, 4 goals, 3 steps: area")
+    assert "\nGridMaze, 4 goals" in row().ours
 
 
 def test_counts(rows):
     found = ledger.count(rows)
     assert sum(found[verdict] for verdict in verdicts.VERDICTS) == len(rows)
-    assert 0 <= found["with changes"] <= found["differs"] + found["not possible"]
+    assert found["with changes"] <= sum(not row.holds for row in rows)
+    of_kind = {kind: ledger.count([row for row in rows if row.kind == kind]) for kind in paper.KINDS}
+    assert all(sum(counts[verdict] for counts in of_kind.values()) == found[verdict] for verdict in found)
+    assert of_kind["found"][LOST] == of_kind["found"][SHOWN] == 0
+    assert set(of_kind) == {row.kind for row in rows}
+
+
+def test_what_makes_no_claim_and_what_rests_on_a_lost_drawing(rows):
+    found = {row.place: row for row in rows}
+    assert {place for place, row in found.items() if row.verdict == SHOWN} == {f"Figure {k}" for k in (13, 19, 20)}
+    assert {place for place, row in found.items() if row.verdict == LOST} == {"Figure 11(a)", "Figure 12"}
+    for place in ("Figure 2", "Figure 7(a)"):
+        assert found[place].why.startswith("By construction")
+        assert found[place].kind == "printed"
+    for place in ("Table 6, group 1", "Table 6, group 2", "Figure 11(b)"):
+        assert "Our coefficients, not theirs" in found[place].why
+    assert "the paper's number lies inside the interval" in found["Table 6, group 2"].ours
+
+
+def test_settings_tell_whether_runs_ended_early(rows):
+    for row in rows:
+        records = [json.loads((folder() / file).read_text()) for file in row.records]
+        early = any(ledger.ended_early(record) for record in records)
+        assert ("Ended early" in row.why) == early, row.place
+        assert row.settings != "paper" or not early
+        if row.verdict == SHORT:
+            assert "without a record" in row.why or "out of time" in row.why
+
+
+def test_reward_shaping_is_judged_as_the_paper_writes_it(rows):
+    for place in ("Figure 8(c)", "Figure 8(d)", "Figure 14"):
+        (row,) = (row for row in rows if row.place == place)
+        assert "half of the reward sparse" in row.better.words
+        assert "section 4.3" in row.why
 
 
 def test_deviations_name_a_chapter():
-    pages = {see.split("#")[0][:2] for see in ledger.SEE.values()}
-    for deviation in ledger.deviations():
+    pages = {see.split("#")[0][:2] for see in remarks.SEE.values()}
+    for deviation in remarks.deviations():
         assert deviation.chapter in pages
         assert all(deviation)

@@ -1,0 +1,311 @@
+"""What the ledger says beside its numbers: remarks on claims, where the book shows them, and where we differ.
+
+Keys are patterns for those of `paper.CLAIMS`; the first that fits counts. A remark that needs a result of ours is a
+function of the records of its row, one list for each source, so that no result is typed in by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fnmatch import fnmatch
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from lapbook import paper
+from lapbook.experiments.common import cut_short
+from lapbook.results import Record, metric
+from lapbook.verdicts import LIKE
+
+Remark = str | Callable[..., str]
+SECONDS = {"days": 86400, "hours": 3600, "minutes": 60}
+
+
+class Deviation(NamedTuple):
+    """Where we do otherwise than the paper, or had to choose."""
+
+    what: str
+    paper: str
+    here: str
+    chapter: str
+
+
+# Remarks with results in them
+
+
+def between(values: list[int] | np.ndarray, unit: str = "") -> str:
+    """A range in words: `"2,000"`, or `"30° to 31°"`."""
+    ends = dict.fromkeys((f"{min(values):,}{unit}", f"{max(values):,}{unit}"))
+    return " to ".join(ends)
+
+
+def listed(words: list[str]) -> str:
+    """Words in a row.
+
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def small_target(*groups: list[Record]) -> str:
+    """How long runs with the target 1/d took, beside the paper's."""
+    steps = {r["budget"]["steps"] for r in groups[-1]}
+    times = paper.TRAINING["steps"] / max(steps)
+    return f"With the small target, {between(sorted(steps))} steps; the paper trains {times:.0f} times as long."
+
+
+def small_runs(*groups: list[Record]) -> str:
+    """Steps and batch of runs on floors that had settings of ours; nothing if there are none."""
+    budgets = [r["budget"] for group in groups for r in group if r["setting"]["preset"] == "fast"]
+    if not budgets:
+        return ""
+    steps, batch = ({b[key] for b in budgets} for key in ("steps", "batch"))
+    return f"{between(sorted(steps))} steps with batches of {between(sorted(batch))}"
+
+
+def pace(literal: list[Record], *others: list[Record]) -> str:
+    """What a full run would have taken; nothing if all were full."""
+    short = [r["budget"] for r in literal if cut_short(r["budget"])]
+    if not short:
+        return ""
+    seconds = np.mean([b["wall_seconds"] / b["steps"] * b["steps_allowed"] for b in short])
+    unit, size = next(((u, s) for u, s in SECONDS.items() if seconds >= 2 * s), ("minutes", 60))
+    return f"At this pace a full run takes about {seconds / size:.0f} {unit} of one core."
+
+
+def mixed_pairs(literal: list[Record], *others: list[Record]) -> str:
+    """Which neighbouring dimensions end away from their axes, in how many runs; and what was still moving there."""
+    found: dict[int, list[Record]] = {}
+    for record in literal:
+        low = np.array(record["metrics"]["sim_gt_per_dim"]) < LIKE
+        for i in np.flatnonzero(low[:-1] & low[1:]):
+            found.setdefault(int(i), []).append(record)
+    if not found:
+        return "No two neighbouring dimensions end away from their axes."
+    texts = []
+    for i, records in found.items():
+        off = np.degrees(np.arccos(metric(records, "sim_gt_per_dim")[:, i : i + 2])).round().astype(int)
+        runs = f"{len(records)} of {len(literal)} runs end" if len(records) > 1 else f"1 of {len(literal)} runs ends"
+        texts.append(f"{runs} with dimensions {i + 1} and {i + 2} at {between(off.ravel(), '°')} from their axes")
+    rising = still_rising([record for records in found.values() for record in records])
+    return f"{'; '.join(texts)}. Over the last third of such a run SimGT {rising}."
+
+
+def still_rising(records: list[Record]) -> str:
+    """How much SimGT rose from the tenth of a run that ends at two thirds of it to the last tenth."""
+    rises = []
+    for record in records:
+        curve = np.array(record["metrics"]["curve"]["sim_gt"])
+        tenth, then = max(len(curve) // 10, 1), 2 * len(curve) // 3
+        rises.append(curve[-tenth:].mean() - curve[max(then - tenth, 0) : max(then, 1)].mean())
+    signed = [f"{x:+.3f}".replace("-", "−") for x in sorted(rises)]
+    return f"changed by {' to '.join(dict.fromkeys((signed[0], signed[-1])))}"
+
+
+def ceilings(records: list[Record], *others: list[Record]) -> str:
+    """The ceilings of the data of each run."""
+    values = ", ".join(f"{x:.3f}" for x in metric(records, "ceiling"))
+    return f"Each run has data of its own, and their own eigenvectors are not the truth's: ceilings {values}."
+
+
+def _on_floor(*groups: list[Record], others: str = "The runs with Fourier features") -> str:
+    took = small_runs(*groups)
+    return " ".join(filter(None, (pace(groups[0]), took and f"{others} took {took}.")))
+
+
+_floor_pictures = partial(_on_floor, others="The baseline and the runs with Fourier features")
+
+
+def _baseline_on_floor(*groups: list[Record]) -> str:
+    return f"Not run at the paper's settings: {small_runs(*groups)}. Its axes are left to chance, however long it runs."
+
+
+def _group(*groups: list[Record]) -> str:
+    return f"Our coefficients, not theirs: those are in a lost picture. {small_target(*groups)}"
+
+
+# Said always
+
+TABULAR = "Agents are tables, not networks."
+REWARD = (
+    "Verdict for section 4.3 as it is written, the pseudo-reward in place of the sparse one. Appendix E.3 mentions the "
+    "sparse one, and the public code on which the paper builds takes the mean of both."
+)
+BUILT = "By construction: the drawings are lost, and our maps were built to these numbers."
+NOT_SAID = "which of them the paper drew is not said. The paper makes no claim."
+NOTES: dict[str, Remark] = {
+    "theorem-1": "The assumption on the span is not needed, if also λ_d < λ_{d+1}.",
+    "theorem-2": "The paper drops c_d > 0 here; within the span it may.",
+    "table-1-gd-Point*": _baseline_on_floor,
+    "table-1-ggd-Point*": _on_floor,
+    "fig-1": lambda *groups: f"PointMaze; the paper does not say which floor. {_floor_pictures(*groups)}",
+    "fig-4": _floor_pictures,
+    "fig-16": _floor_pictures,
+    "fig-2": BUILT,
+    "fig-5-ours": "The paper calls SimRUN an inconsistency; it is a similarity.",
+    "fig-6-*": "Options climb exactly, as γ = 0 asks; deep agents of ours are the check.",
+    "fig-7-rooms": BUILT,
+    "fig-7-far": "Far rooms are those of chapter 7; exact expectations, and the paper's rollouts as a check.",
+    "fig-8-[ab]": f"{TABULAR} Alone: only the pseudo-reward. Mixed: half of it, half the sparse one.",
+    "fig-8-[cd]": f"{TABULAR} Differences of areas under the success curve. {REWARD}",
+    "fig-8-deep": "Networks of Table 5, half of the reward sparse, one agent for each goal.",
+    "fig-9": "The figure's caption and the text describe different quantities; this is the text's. Before the "
+    "first snapshot, in steps that chapter 9 runs live, the largest are larger still.",
+    "fig-10": "Our maps were chosen among hundreds of candidates for well separated eigenvalues (chapter 1), so this "
+    "says nothing about the paper's.",
+    "fig-11-a": "The values are ours.",
+    "fig-11-b": _group,
+    "fig-13": f"{TABULAR} Half of the reward is the sparse one. The paper makes no claim.",
+    "fig-14": f"{TABULAR} Differences of areas under the success curve. {REWARD}",
+    "fig-15": "From positions; the paper does not say.",
+    "fig-3": "From positions; the paper does not say.",
+    "fig-19": f"Dimensions 2 to 6; {NOT_SAID}",
+    "fig-20": f"Dimensions 7 to 10; {NOT_SAID}",
+    "table-4": "Entered as printed; Adam, and one gradient step a step, are in the code. Exploration is not stated; "
+    "ours is a random walk.",
+    "table-5": "Entered as printed, as in Table 4. Exploration is not stated; ours is ε = 0.2, as in the code on which "
+    "the paper builds.",
+    "table-6-paper": "The same runs as in Table 1.",
+    "table-6-*": _group,
+    "training": "Entered as printed. Target of the penalty and initial weights are not stated.",
+}
+
+# Said where a claim differs, or cannot be judged
+
+CONCAVE = (
+    "Our concave group has its smallest differences where the gaps are smallest, so the first dimensions are still "
+    "mixed when the steps are over. On GridRoom group 2 is the paper's worst as well."
+)
+WAITING = "Where the sparse reward is missing, waiting in a cell that has nearly the value of the goal can be best."
+
+
+def _small_gap(*groups: list[Record]) -> str:
+    return (
+        f"{mixed_pairs(*groups)} With target τ = 1 the pull of that small gap is lost in the noise of Adam's steps. "
+        "The paper may have used τ = 1/d, as the code does on which it builds."
+    )
+
+
+WHYS: dict[str, Remark] = {
+    "table-1-ggd-GridRoom-xy": _small_gap,
+    "table-6-paper": _small_gap,
+    "table-1-ggd-GridMaze-image": lambda *groups: (
+        f"{mixed_pairs(*groups)} The two are nearly exchanged, which is near a saddle of the loss."
+    ),
+    "fig-7-near": "Not even the options of the exact eigenvectors make far rooms as near as that.",
+    "fig-8-[cd]": WAITING,
+    "fig-14": WAITING,
+    "fig-9": "Early on high dimensions lean out of the span. The theorem does not need them in it.",
+    **dict.fromkeys(("fig-11-b", "table-6-concave"), CONCAVE),
+    "fig-12": "The paper's goals are in a drawing that is lost.",
+    "fig-17": ceilings,
+}
+SEE = {
+    "eq-2": "02-graph-drawing#prop-invariance",
+    "theorem-1": "03-the-theorem#thm-one",
+    "lemma-1": "03-the-theorem#lem-block",
+    "theorem-2": "03-the-theorem#thm-two",
+    "lemma-[23]": "03-the-theorem#lem-functions",
+    "loss": "04-from-matrix-to-samples#prop-expectation",
+    "truth": "06-continuous-control#fig-point-convergence",
+    "table-1-gd-Point*": "06-continuous-control#fig-point-ablation",
+    "table-1-ggd-Point*": "06-continuous-control#fig-point-ablation",
+    "table-1-*": "05-neural-approximation#the-table",
+    "fig-1": "06-continuous-control#fig-point-second",
+    "fig-2": "01-states-as-a-graph#fig-environments",
+    "fig-3": "05-neural-approximation#fig-gridmaze-learned",
+    "fig-4": "06-continuous-control#fig-pointroom-ten",
+    "fig-5-*": "05-neural-approximation#fig-simrun",
+    "fig-6-*": "07-options#fig-option-lengths",
+    "fig-7-*": "07-options#fig-room-times",
+    "fig-8-[ab]": "08-reward-shaping#fig-shaping-areas",
+    "fig-8-deep": "08-reward-shaping#fig-shaping-dqn",
+    "fig-8-*": "08-reward-shaping#best-against-all",
+    "fig-9": "09-assumptions-and-coefficients#fig-in-span",
+    "fig-10": "01-states-as-a-graph#fig-eigenvalues",
+    "fig-11-*": "09-assumptions-and-coefficients#fig-four-groups",
+    "fig-12": "08-reward-shaping#fig-goals",
+    "fig-13": "08-reward-shaping#fig-shaping-curves",
+    "fig-14": "08-reward-shaping#best-against-all",
+    "fig-15": "05-neural-approximation#fig-gridroom-learned",
+    "fig-16": "06-continuous-control#fig-pointmaze-ten",
+    "fig-1[78]": "05-neural-approximation#fig-simrun",
+    "fig-19": "07-options#fig-options-second",
+    "fig-20": "07-options#fig-options-second",
+    "table-[23]": "05-neural-approximation#a-network-and-its-settings",
+    "table-4": "07-options#learned-by-deep-q-learning",
+    "table-5": "08-reward-shaping#deep-q-learning",
+    "table-6-*": "09-assumptions-and-coefficients#networks",
+    "training": "05-neural-approximation#a-network-and-its-settings",
+}
+
+
+def about(claim: str, remarks: dict[str, Remark], groups: list[list[Record]] | tuple = ()) -> str:
+    """The remark whose pattern fits a claim's key, on the records of its row; or none."""
+    remark = next((remark for pattern, remark in remarks.items() if fnmatch(claim, pattern)), "")
+    return remark(*groups) if callable(remark) else remark
+
+
+DEVIATIONS = (
+    ("Maps", "drawings, lost", "same sizes; maze and doors are ours, chosen to keep eigenvalues apart", "01"),
+    (
+        "Target of the penalty",
+        "not stated; literally τ = 1",
+        "1 at `paper`, 1/d at `paper-scaled`, 0.3 for positions",
+        "05",
+    ),
+    ("Pairs", "“discounted multi-step transitions”", "lag 1 + geometric, cut off at the end of the episode", "04"),
+    ("Initial weights", "not stated", "torch's rule", "05"),
+    ("End of training", "200,000 steps", "`paper` may stop from 50,000 on, when every curve is flat", "05"),
+    ("Images with τ = 1/d", "–", "centred and scaled, a penalty that begins ten times as strong, 50,000 steps", "05"),
+    ("SimGT", "a sum over states", "both vectors normalised first; on floors over 10,000 uniform positions", "05"),
+    ("Step of the ball", "“a small step”", "half a unit", "06"),
+    ("Truth on floors", "spacing not given", "spacing 0.1, where the centre of the ball can be", "06"),
+    (
+        "PointRoom, PointMaze",
+        "200,000 steps, batch 8,192, 3 runs",
+        "the same for one run of ours on each, cut short; "
+        "else 2,000 steps of 512, with and without Fourier features and a turn",
+        "06",
+    ),
+    (
+        "Options",
+        "deep Q-learning",
+        "exact climbing; deep Q-learning for one seed, which may stop on a flat curve",
+        "07",
+    ),
+    ("Exploration of deep agents", "not stated", "a random walk for options, ε = 0.2 for goals", "07"),
+    ("Two options of a dimension", "two networks", "one network, with both signs", "07"),
+    ("Baseline's first dimension", "not said", "left out of options and shaping, as ours is", "07"),
+    ("Options that never end", "not said", "not offered where they would go round", "07"),
+    ("Steps between rooms", "50 rollouts a state", "a linear system, the rollouts as a check", "07"),
+    ("Goals", "a drawing, lost", "ten on each map, each the farthest from those before", "08"),
+    (
+        "Shaped reward",
+        "section 4.3 replaces the sparse one, appendix E.3 mentions it",
+        "both: alone, and half and half",
+        "08",
+    ),
+    (
+        "Agents with shaped rewards",
+        "deep Q-learning",
+        "mostly tables; networks of Table 5 as far as they were run",
+        "08",
+    ),
+    ("Scale of a dimension", "not stated", "mean square 1 for options and shaping", "08"),
+    (
+        "Success",
+        "rate, not defined further",
+        "exact: the share of states from which the greedy policy arrives in 150 steps",
+        "08",
+    ),
+    ("Coefficient groups", "a drawing, lost", "one convex, one concave, from 10 to 1; τ = 1/d, 25,000 steps", "09"),
+)
+"""What, in the paper, here, and the chapter that tells more."""
+
+
+def deviations() -> tuple[Deviation, ...]:
+    """Where we do otherwise than the paper, or had to choose."""
+    return tuple(Deviation(*line) for line in DEVIATIONS)
