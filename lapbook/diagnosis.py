@@ -25,12 +25,10 @@ if TYPE_CHECKING:
 
 FEW = 1000  # distinct observations; up to there the eigenvectors of the data are quick to compute
 CLEAR = 0.1  # least relative gap (λ_{d+1} - λ_d) / λ_{d+1} that counts as clear
-FAR = 0.2  # least λ_{d+1} that the pairs should see
+FAR = 0.3  # least λ_{d+1} that the pairs should see
 ROOM = 2.0  # β τ over λ_d: every dimension keeps at least half of its target
 WEAKEST = 1e-3  # of a hidden layer, directions whose root mean square is less than that of the largest are left out
 SAMPLES = 100_000  # pairs, where there are too many observations to count all of them
-
-Values = Any  # a Representation, or an array (m, d)
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,8 @@ def first_look(data: Data, d: int = 12, gamma: float = 0.9, rng: Seed = 0, **cha
     data, the last ones the most.
     """
     if len(data.observations) <= FEW:
-        return np.maximum(data_spectrum(data, min(d, len(data.observations)), gamma)[0], 0)
+        met, _ = _met(data)
+        return np.maximum(data_spectrum(met, min(d, len(met.observations)), gamma)[0], 0)
     from lapbook.training import learn
 
     short = {"steps": 150, "batch": 256, "target_scale": 1.0, "coefficients": "equal"} | changes
@@ -79,12 +78,12 @@ def advise(
     (λ_{k+1} - λ_k) / λ_{k+1} is largest, among r_k ≥ 0.1. On a line λ_k grows like k², on a floor like k, and k r_k is
     about 2 or 1 everywhere; what exceeds that stands out. With no such r_k, the largest of them.
 
-    γ: the smallest with λ_{d+1} ≥ 0.2, and at most that whose reach 1 / (1 - γ) is the `length` of an episode.
+    γ: the smallest with λ_{d+1} ≥ 0.3, and at most that whose reach 1 / (1 - γ) is the `length` of an episode.
     Nearer pairs make what does not belong to the span hard to tell from what does; farther ones only add noise.
 
     c: from d to 1, with c_i - c_{i+1} in proportion to 1 / (λ_{i+1} - λ_i), so that all pairs of neighbours are sorted
-    at one rate (`objective.equalised` without its tiny c_d, which would starve the last dimension of a network). Gaps
-    count as at least clear, so that a hopeless pair does not take it all.
+    at one rate (`objective.equalised`, without its c_d, which can be so small that the last dimension of a network has
+    next to no weight). Gaps count as at least clear, so that a hopeless pair does not take it all.
 
     β τ: twice λ_d, which leaves each dimension at least half of its target (`objective.mean_square`).
 
@@ -92,7 +91,7 @@ def advise(
 
     >>> advice = advise([0.0, 0.011, 0.021, 0.062, 0.085, 0.133, 0.486, 0.503])  # six rooms
     >>> advice.d, advice.gamma, advice.target_scale
-    (6, 0.62, 0.078)
+    (6, 0.78, 0.13)
     """
     values = np.asarray(values, dtype=float)
     if values.ndim != 1 or len(values) < 3 or not np.isfinite(values).all() or (np.diff(values) < 0).any():
@@ -206,14 +205,19 @@ def halves(data: Data, rng: Seed = 0) -> tuple[Data, Data]:
     return tuple(replace(data, index=data.index[part], lengths=data.lengths[part]) for part in np.array_split(order, 2))
 
 
-def agreement(f: Values, g: Values, data: Data) -> np.ndarray:
+def agreement(f: Representation | np.ndarray, g: Representation | np.ndarray, data: Data) -> np.ndarray:
     """|cos| between f_i and g_i over the states as the data visit them, shape (d,)."""
     root = np.sqrt(data.rho)[:, None]
     return sim_gt_per_dim(root * _at(f, data), root * _at(g, data))
 
 
 def stability(
-    f: Values, data: Data, gamma: float = 0.9, rng: Seed = 0, samples: int = SAMPLES, splits: int = 5
+    f: Representation | np.ndarray,
+    data: Data,
+    gamma: float = 0.9,
+    rng: Seed = 0,
+    samples: int = SAMPLES,
+    splits: int = 5,
 ) -> np.ndarray:
     """|cos| between f turned on one half of the episodes and f turned on the other, for each dimension, shape (d,).
 
@@ -228,7 +232,9 @@ def stability(
     return np.mean(found, axis=0)
 
 
-def quotients(f: Values, data: Data, gamma: float = 0.9, rng: Seed = 0, samples: int = SAMPLES) -> np.ndarray:
+def quotients(
+    f: Representation | np.ndarray, data: Data, gamma: float = 0.9, rng: Seed = 0, samples: int = SAMPLES
+) -> np.ndarray:
     """Rayleigh quotients E (f_i(s) - f_i(s'))² / 2 E f_i², shape (d,); nan for a dimension that is 0 everywhere.
 
     For an eigenfunction it is the eigenvalue. A mixture has a mean of eigenvalues, noise one near 1.
@@ -238,24 +244,27 @@ def quotients(f: Values, data: Data, gamma: float = 0.9, rng: Seed = 0, samples:
         return np.diag(G) / np.diag(M)
 
 
-def residuals(f: Values, data: Data, gamma: float = 0.9, rng: Seed = 0, samples: int = 50_000) -> np.ndarray:
+def residuals(
+    f: Representation | np.ndarray, data: Data, gamma: float = 0.9, rng: Seed = 0, samples: int = 50_000
+) -> np.ndarray:
     """Sine of the angle between f_i and what it would be in a richer span, shape (d,).
 
     To first order each component of the residual (I - P) f_i - λ_i f_i, divided by its own distance from λ_i. With
     few distinct observations the richer span is all functions of them, otherwise that of the last hidden layer, which
     sees nothing that the layer cannot express. Noise that is in the data is in both, so this does not see it.
     """
+    values = _at(f, data)
     if len(data.observations) <= FEW:
-        values = _at(f, data)
-        richer = data_spectrum(data, values.shape[1], gamma)[1]
+        data, rows = _met(data)
+        values, richer = values[rows], data_spectrum(data, values.shape[1], gamma)[1]
+    elif callable(f):
+        richer = wide_ritz(f, data, gamma, rng, samples)[0]
     else:
-        if not callable(f):
-            raise ValueError("f must be a Representation where there are many distinct observations, got an array")
-        values, richer = _at(f, data), wide_ritz(f, data, gamma, rng, samples)[0]
+        raise ValueError("f must be a Representation where there are many distinct observations, got an array")
     return np.sqrt(np.maximum(1 - agreement(values, richer, data) ** 2, 0))
 
 
-def memory(f: Values, data: Data, lags: Sequence[int] = (1, 2, 4, 8)) -> np.ndarray:
+def memory(f: Representation | np.ndarray, data: Data, lags: Sequence[int] = (1, 2, 4, 8)) -> np.ndarray:
     """The eigenvalue of a single step as seen at each lag k, 1 - c_k^(1/k), shape (lags, d).
 
     c_k is the correlation of f_i with itself k steps later. For an eigenfunction of a walk without memory it is μ^k,
@@ -286,7 +295,8 @@ class Checkup:
     """|quotient - eigenvalue within the span|, over the distance from that eigenvalue to its nearest neighbour; at most
     0.25, which is what a pair turned by 30° has. 0 for what has just been turned."""
     memory: np.ndarray
-    """Eigenvalue of a single step as seen at lag 8 over that at lag 1; between 2/3 and 3/2. nan for a constant."""
+    """Eigenvalue of a single step as seen at lag 8 over that at lag 1; between 2/3 and 3/2. nan,
+    which passes, for a constant and where after 8 steps nothing is left."""
 
     @property
     def passed(self) -> dict[str, np.ndarray]:
@@ -304,7 +314,7 @@ class Checkup:
         return "\n".join(f"{name:<10}" + "".join(f"{entry:>4}" for entry in row) for name, row in rows.items())
 
 
-def check(f: Values, data: Data, gamma: float = 0.9, rng: Seed = 0) -> Checkup:
+def check(f: Representation | np.ndarray, data: Data, gamma: float = 0.9, rng: Seed = 0) -> Checkup:
     """All four checks of a representation that should be eigenfunctions of the data, in order."""
     values, rng = _at(f, data), np.random.default_rng(rng)
     G, M = _pencil(values, data, gamma, rng)
@@ -318,12 +328,19 @@ def check(f: Values, data: Data, gamma: float = 0.9, rng: Seed = 0) -> Checkup:
     return Checkup(residuals(f, data, gamma, rng), stability(values, data, gamma, rng), order, ratio)
 
 
-def _at(f: Values, data: Data) -> np.ndarray:
+def _at(f: Representation | np.ndarray, data: Data) -> np.ndarray:
     values = np.asarray(f(data.observations) if callable(f) else f, dtype=float)
     if values.ndim != 2 or len(values) != len(data.observations):
         wanted = f"({len(data.observations)}, d), one row for each of data.observations"
         raise ValueError(f"f must have shape {wanted}: got {values.shape}")
     return values
+
+
+def _met(data: Data) -> tuple[Data, np.ndarray]:
+    """The data without observations that are in none of their episodes, as in one of two halves; and the rows kept."""
+    rows, index = np.unique(data.index, return_inverse=True)
+    states = None if data.states is None else data.states[rows]
+    return Data(data.observations[rows], index.reshape(data.index.shape), data.lengths, states), rows
 
 
 def _pencil(
