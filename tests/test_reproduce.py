@@ -173,7 +173,8 @@ def test_a_run_cut_short_and_then_killed_goes_on_to_the_same_record(tmp_path):
 
 
 ENDLESS = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background begins by ignoring it
 from lapbook.__main__ import main
 from lapbook.experiments import EXPERIMENTS
 from lapbook.experiments.common import Experiment
