@@ -1,7 +1,7 @@
-"""Repeats the search that chose GRID_ROOM and GRID_MAZE: `python tools/maps.py` (some seconds).
+"""Repeats the search that chose the maps of the book and of its race: `python tools/maps.py` (a minute).
 
 Among random candidates it keeps the one whose first twelve eigenvalues are best apart: the largest of the smallest
-relative gaps (λ_{i+1} - λ_i)/λ_{i+1}. It fails if the winners are not the maps in lapbook/layouts.py.
+relative gaps (λ_{i+1} - λ_i)/λ_{i+1}. It fails if the winners are not the maps in the package.
 """
 
 from itertools import pairwise
@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from lapbook import layouts
+from lapbook.experiments import race
 from lapbook.spectrum import laplacian
 
 # Rooms 1 … 16 of the spiral, as (row, column) of the 4×4 rooms.
@@ -39,13 +40,15 @@ def main() -> None:
     searches = (
         ("GRID_ROOM", spiral, 600, layouts.GRID_ROOM),
         ("GRID_MAZE", lambda seed: layouts.maze(9, 9, rng=seed), 400, layouts.GRID_MAZE),
+        ("SmallMaze", lambda seed: layouts.maze(4, 4, rng=seed), 100, race.MAPS["SmallMaze"]),
+        ("Rooms64", lambda seed: layouts.rooms(8, 8, 4, rng=seed), 60, race.MAPS["Rooms64"]),
     )
     for name, make, seeds, chosen in searches:
         scores = [apart(make(seed)) for seed in range(seeds)]
         best = int(np.argmax(scores))
         print(f"{name}: seed {best} of {seeds}, smallest gap {scores[best]:.3f}, median {np.median(scores):.3f}")
         if make(best).text != chosen.text:
-            raise SystemExit(f"{name} in lapbook/layouts.py is not the winner of the search")
+            raise SystemExit(f"{name} in the package is not the winner of the search")
 
 
 if __name__ == "__main__":

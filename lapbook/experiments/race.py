@@ -15,7 +15,7 @@ from lapbook.layouts import GRID_MAZE, GRID_ROOM, maze, rooms
 from lapbook.results import name
 
 METHODS = ("gd", "ggd-literal", "ggd", "gd+ritz", "allo", "omm")
-# The small maze and the 64 rooms have the best separated eigenvalues of the seeds 0 to 99 and 0 to 59 of their kind.
+# The small maze and the 64 rooms have the best separated eigenvalues of the seeds 0 to 99 and 0 to 59: tools/maps.py.
 MAPS = {
     "GridRoom": GRID_ROOM,
     "GridMaze": GRID_MAZE,
