@@ -99,9 +99,10 @@ class Networks(nn.Module):
                 parameters.append(nn.Parameter((2 * drawn - 1) / math.sqrt(a)))
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = torch.baddbmm(bias, x, weight).relu()
-        return torch.baddbmm(self.biases[-1], x, self.weights[-1])
+        *hidden, (weight, bias) = zip(self.weights, self.biases, strict=True)
+        for w, b in hidden:
+            x = torch.baddbmm(b, x, w).relu()
+        return torch.baddbmm(bias, x, weight)
 
 
 def train(
