@@ -6,7 +6,7 @@ PORT ?= 8000
 NB ?= $(wildcard book/*.ipynb)
 
 # One thread per process where processes run side by side; stored outputs are made the same way they are checked.
-unit notebooks execute: export OMP_NUM_THREADS ?= 1
+unit coverage notebooks execute colab: export OMP_NUM_THREADS ?= 1
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -14,7 +14,7 @@ READY := .venv/.ready
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help book test lint unit notebooks execute format lab serve clean distclean
+.PHONY: help book pdf test lint unit coverage notebooks colab execute address format lab serve clean distclean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,20 +38,31 @@ book: $(READY)  ## build the book into _build/html, warnings are errors
 	@$(BIN)/jupyter-book build . -W -n --keep-going --quiet
 	@echo "The book is built. Open $(CURDIR)/_build/html/index.html, or run 'make serve'."
 
-test: lint book unit notebooks  ## lint, build the book, run unit and browser tests, run every notebook strictly
+pdf: $(READY)  ## print the built book into _build/pdf, page by page and as one book; needs Chromium
+	@test -d _build/html || $(MAKE) --no-print-directory book
+	@$(BIN)/python tools/pdf.py
 
-lint: $(READY)  ## ruff on code and notebooks, notebooks in canonical form
+test: lint book unit notebooks colab  ## lint, build the book, run unit and browser tests, run every notebook here and as on Colab
+
+lint: $(READY)  ## ruff on code and notebooks, mypy on the package, notebooks in canonical form
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy lapbook
 	@$(BIN)/python tools/notebooks.py check
 
 unit: $(READY)  ## pytest without the notebooks; the browser tests look at the book as last built
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --ignore tests/test_colab.py
+
+coverage: $(READY)  ## the unit tests again, with the lines of lapbook that they run; less than 90 % is an error
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --ignore tests/test_colab.py --cov=lapbook --cov-report=term-missing:skip-covered --cov-fail-under=90
 
 notebooks: $(READY)  ## run every notebook and compare with its stored outputs
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout 120 book
 	@echo "Once more, the chapter on continuous control as on a machine without PyBullet:"
 	@PYTHONPATH=tools/without_pybullet $(BIN)/python -m pytest -q --nbval --nbval-current-env --nbval-cell-timeout 120 book/06-continuous-control.ipynb
+
+colab: $(READY)  ## run every notebook alone, in an environment that stands for Google Colab
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/test_colab.py
 
 execute: $(READY)  ## run notebooks again and store their outputs; NB="book/01-….ipynb" for some
 	@$(BIN)/python tools/notebooks.py execute $(NB)
@@ -60,6 +71,9 @@ format: $(READY)  ## ruff's fixes and formatting, and notebooks into canonical f
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 	@$(BIN)/python tools/notebooks.py format $(NB)
+
+address: $(READY)  ## change the repository's address everywhere: URL=https://github.com/OWNER/NAME
+	@$(BIN)/python tools/address.py $(URL)
 
 lab: $(READY)  ## open JupyterLab on the chapters
 	@$(BIN)/jupyter lab --notebook-dir book
@@ -70,7 +84,7 @@ serve: $(READY)  ## serve the built book on this machine; PORT=8000
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 clean:  ## remove what was built, keep .venv
-	@rm -rf _build dist .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@rm -rf _build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	@find book lapbook tests tools benchmarks -depth \
 		\( -name __pycache__ -o -name .ipynb_checkpoints \) -exec rm -rf {} +
 

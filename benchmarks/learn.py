@@ -5,6 +5,7 @@ python benchmarks/learn.py [--env GridRoom] [--obs xy] [--threads 1] [--rounds 5
 
 import argparse
 import time
+from collections.abc import Callable
 
 import gymnasium as gym
 import numpy as np
@@ -15,7 +16,7 @@ from lapbook.encoders import build, initialise
 from lapbook.training import lookup, preset, sampled_loss
 
 
-def stepper(kind: str, data: lb.rollouts.Data):
+def stepper(kind: str, data: lb.rollouts.Data) -> Callable[[], None]:
     """A function that takes one gradient step at the preset `paper`, encoding in that way."""
     settings = preset("paper")
     encoder = build(settings, data.observations.shape[1:])
@@ -23,12 +24,12 @@ def stepper(kind: str, data: lb.rollouts.Data):
     table, rng = torch.from_numpy(data.observations), np.random.default_rng(0)
     c = torch.tensor(lb.objective.coefficients(settings.d), dtype=torch.float32)
     optimizer = torch.optim.Adam(encoder.parameters(), lr=settings.lr, fused=True)
-    if kind == "four forwards":  # s, s' and the two half-batches one after the other, as public code has it
 
-        def f(rows):
-            return torch.cat([encoder(table[part]) for part in rows.chunk(4)])
-    else:
-        f = lookup(encoder, table, gather=kind == "gather")
+    def four_forwards(rows: torch.Tensor) -> torch.Tensor:
+        """s, s' and the two half-batches one after the other, as public code has it."""
+        return torch.cat([encoder(table[part]) for part in rows.chunk(4)])
+
+    f = four_forwards if kind == "four forwards" else lookup(encoder, table, gather=kind == "gather")
 
     def step() -> None:
         halves = lb.rollouts.visited(data, 2 * settings.batch, rng).reshape(2, -1)
@@ -53,7 +54,8 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     data = lb.collect(gym.make(f"lapbook/{given.env}-v0", obs=given.obs), rng=0)
     kinds = ("gather", "one forward", "four forwards")
-    steppers, rates = {kind: stepper(kind, data) for kind in kinds}, {kind: [] for kind in kinds}
+    steppers = {kind: stepper(kind, data) for kind in kinds}
+    rates: dict[str, list[float]] = {kind: [] for kind in kinds}
     for step in steppers.values():
         step()
     for _ in range(given.rounds):

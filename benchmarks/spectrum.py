@@ -12,6 +12,7 @@ import multiprocessing
 import resource
 import time
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,7 +33,7 @@ def dense(L: sp.csr_array) -> None:
     np.linalg.eigh(L.toarray())
 
 
-def seconds(function, *arguments, repeat: int = 1) -> float:
+def seconds(function: Callable[..., object], *arguments: object, repeat: int = 1) -> float:
     """The shortest of `repeat` runs."""
     times = []
     for _ in range(repeat):
@@ -42,13 +43,13 @@ def seconds(function, *arguments, repeat: int = 1) -> float:
     return min(times)
 
 
-def _report(queue, function, L) -> None:
+def _report(queue: "multiprocessing.Queue[float]", function: Callable[..., object], L: sp.csr_array) -> None:
     queue.put(seconds(function, L))
 
 
-def limited(function, L: sp.csr_array, patience: float) -> float | str:
+def limited(function: Callable[..., object], L: sp.csr_array, patience: float) -> float | str:
     """Seconds of one run in a process of its own, or what happened instead."""
-    queue = multiprocessing.Queue()
+    queue: multiprocessing.Queue[float] = multiprocessing.Queue()
     process = multiprocessing.Process(target=_report, args=(queue, function, L))
     process.start()
     process.join(patience)
@@ -76,7 +77,7 @@ def main() -> None:
     for kind in arguments.kind:
         print(f"\n{kind}: {D} eigenvectors, seconds (times lapbook's)")
         print(f"{'states':>9} {'lapbook':>9} {'eigsh SM':>20} {'dense':>20} {'residual':>9} {'exponent':>8}")
-        gone = set()
+        gone: set[Callable[..., object]] = set()
         before = None
         for n in arguments.sizes:
             layout = make(kind, int(n))

@@ -12,12 +12,14 @@ from lapbook import envs
 __version__ = "0.1.0"
 
 _MODULES = {
-    "diagnosis", "dqn", "explorers", "layouts", "metrics", "objective", "options", "paper", "perturbation", "plots",
-    "qlearning", "rayleigh", "results", "rivals", "rollouts", "shaping", "spectrum", "statistics", "training", "walls",
+    "advice", "diagnosis", "dqn", "explorers", "layouts", "metrics", "objective", "options", "paper", "perturbation",
+    "plots", "qlearning", "rayleigh", "results", "rivals", "rollouts", "settings", "shaping", "spectrum", "statistics",
+    "training", "walls",
 }  # fmt: skip
 _NAMES = {
     "Layout": "layouts",
     "Representation": "training",
+    "advise": "advice",
     "collect": "rollouts",
     "learn": "training",
     "recorded": "rollouts",

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-if TYPE_CHECKING:
-    from lapbook.training import Settings
+from lapbook.settings import Settings
 
-ENCODERS = ("auto", "mlp", "conv", "fourier")
 CONVOLUTIONS = ((16, 4, 2, 2), (16, 4, 2, 2), (16, 4, 1, 0))  # Tab. 3: channels, kernel, stride, padding
 SMALLEST_IMAGE = 10  # pixels a side; of less, the third convolution has nothing left to look at
 
 
 class Normalise(nn.Module):
-    """x ↦ (x - mean) · scale, fixed by the data."""
+    """x ↦ (x - mean) · scale, fixed by the data.
+
+    >>> layer = Normalise((1,))
+    >>> layer.fit(np.array([[1.0], [3.0]]), rho=np.array([0.5, 0.5]), length=10.0)
+    >>> layer(torch.tensor([[1.0], [3.0]])).tolist()
+    [[-10.0], [10.0]]
+    """
+
+    mean: Tensor
+    scale: Tensor
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
@@ -38,25 +44,39 @@ class Normalise(nn.Module):
 
 
 class ChannelsFirst(nn.Module):
-    """Images (batch, rows, columns, channels) as convolutions want them, (batch, channels, rows, columns)."""
+    """Images (batch, rows, columns, channels) as convolutions want them, (batch, channels, rows, columns).
+
+    >>> tuple(ChannelsFirst()(torch.zeros(2, 19, 21, 3)).shape)
+    (2, 3, 19, 21)
+    """
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
         return x.movedim(-1, 1).contiguous()
 
 
 class Fourier(nn.Module):
-    """x ↦ (sin xW, cos xW) with W fixed, shape (batch, inputs) → (batch, 2·features): cures an MLP's smoothness."""
+    """x ↦ (sin xW, cos xW) with W fixed, shape (batch, inputs) → (batch, 2·features): cures an MLP's smoothness.
+
+    >>> Fourier(inputs=2, features=3)(torch.zeros(1, 2)).tolist()  # sin 0 and cos 0
+    [[0.0, 0.0, 0.0, 1.0, 1.0, 1.0]]
+    """
+
+    W: Tensor
 
     def __init__(self, inputs: int, features: int) -> None:
         super().__init__()
-        self.register_buffer("W", torch.empty(inputs, features))
+        self.register_buffer("W", torch.zeros(inputs, features))
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
         return torch.cat([torch.sin(x @ self.W), torch.cos(x @ self.W)], dim=1)
 
 
 def build(settings: Settings, shape: tuple[int, ...]) -> nn.Sequential:
-    """The encoder, not yet initialised, for observations of that shape; its last layer is linear with d outputs."""
+    """The encoder, not yet initialised, for observations of that shape; its last layer is linear with d outputs.
+
+    >>> build(Settings(steps=1, d=10), (2,))[-1]
+    Linear(in_features=256, out_features=10, bias=True)
+    """
     first: list[nn.Module] = [Normalise(shape)] if settings.normalise else []
     kind = settings.encoder if settings.encoder != "auto" else "conv" if len(shape) == 3 else "mlp"
     if kind == "conv":
@@ -78,13 +98,20 @@ def build(settings: Settings, shape: tuple[int, ...]) -> nn.Sequential:
 
 
 def initialise(encoder: nn.Sequential, settings: Settings, generator: torch.Generator) -> None:
-    """Weights and biases uniform within ±1/√(inputs), as torch has it, and frequencies W ~ N(0, σ²)."""
+    """Weights and biases uniform within ±1/√(inputs), as torch has it, and frequencies W ~ N(0, σ²).
+
+    >>> settings = Settings(steps=1)
+    >>> encoder = build(settings, (100,))
+    >>> initialise(encoder, settings, torch.Generator().manual_seed(0))
+    >>> round(encoder[1].weight.abs().max().item(), 3)  # 1 / √100
+    0.1
+    """
     with torch.no_grad():
         for layer in encoder:
             if isinstance(layer, nn.Linear | nn.Conv2d):
                 bound = layer.weight[0].numel() ** -0.5
-                layer.weight.uniform_(-bound, bound, generator=generator)
-                layer.bias.uniform_(-bound, bound, generator=generator)
+                for parameter in layer.parameters():
+                    parameter.uniform_(-bound, bound, generator=generator)
             elif isinstance(layer, Fourier):
                 layer.W.normal_(0, settings.fourier_sigma, generator=generator)
 
@@ -95,26 +122,30 @@ def on_table(encoder: nn.Sequential, table: Tensor) -> Callable[[], Tensor]:
     Images of one map differ in few places, so a convolution meets the same patch again and again. Each layer works
     on its distinct patches only, and the next one gathers their values: the same output and gradient, and the less
     work the more the images have in common.
+
+    >>> encoder, images = build(Settings(steps=1), (10, 10, 1)), torch.eye(100).view(100, 10, 10, 1)
+    >>> torch.allclose(on_table(encoder, images)(), encoder(images), atol=1e-6)
+    True
     """
-    if isinstance(encoder[0], Normalise):
-        encoder, table = encoder[1:], encoder[0](table)
-    if not isinstance(encoder[0], ChannelsFirst):
-        return lambda: encoder(table)
+    layers = list(encoder)
+    if isinstance(layers[0], Normalise):
+        table = layers.pop(0)(table)
+    if not isinstance(layers[0], ChannelsFirst):
+        rest = nn.Sequential(*layers)
+        return lambda: rest(table)
     # pixel (n, y, x) of the images is colours[where[n, y, x]]; after a layer, a position is one of its distinct patches
     colours, where = _distinct(table.numpy())
     gathers = []
-    for layer in encoder:
-        if isinstance(layer, nn.Conv2d):
-            (k, _), (stride, _), (pad, _) = layer.kernel_size, layer.stride, layer.padding
-            padded = np.pad(where + 1, ((0, 0), (pad, pad), (pad, pad)))  # 0 stands for the zeros around the image
-            patches = np.lib.stride_tricks.sliding_window_view(padded, (k, k), axis=(1, 2))[:, ::stride, ::stride]
-            distinct, where = _distinct(patches.reshape(*patches.shape[:3], k * k))
-            gathers.append(torch.from_numpy(distinct.ravel()))
+    for _, k, stride, pad in CONVOLUTIONS:
+        padded = np.pad(where + 1, ((0, 0), (pad, pad), (pad, pad)))  # 0 stands for the zeros around the image
+        patches = np.lib.stride_tricks.sliding_window_view(padded, (k, k), axis=(1, 2))[:, ::stride, ::stride]
+        distinct, where = _distinct(patches.reshape(*patches.shape[:3], k * k))
+        gathers.append(torch.from_numpy(distinct.ravel()))
     start, last = torch.from_numpy(colours), torch.from_numpy(where.ravel())
 
     def run() -> Tensor:
         rows, remaining = start, iter(gathers)
-        for layer in encoder:
+        for layer in layers:
             if isinstance(layer, nn.Conv2d):
                 weight = layer.weight.movedim(1, -1).flatten(1)  # (channels, k·k·inputs), as the patches lie
                 patches = nn.functional.pad(rows, (0, 0, 1, 0)).index_select(0, next(remaining))

@@ -18,20 +18,36 @@ VERSION = 1  # of the files written here
 
 
 def to_json(value: Any) -> str:
-    """Settings and the state of a random generator as JSON."""
+    """Settings and the state of a random generator as JSON.
+
+    >>> to_json({"d": 2, "state": np.arange(3)})
+    '{"d": 2, "state": [0, 1, 2]}'
+    """
     return json.dumps(value, default=lambda array: array.tolist())  # some bit generators keep arrays in their state
 
 
 def digest(*arrays: np.ndarray) -> str:
-    """SHA-256 of the arrays' contents."""
+    """SHA-256 of the arrays' contents.
+
+    >>> digest(np.frombuffer(b"abc", np.uint8))[:16]  # the standard's own example
+    'ba7816bf8f01cfea'
+    """
     sha = hashlib.sha256()
     for array in arrays:
-        sha.update(np.ascontiguousarray(array))
+        sha.update(np.ascontiguousarray(array).data)
     return sha.hexdigest()
 
 
 def write(path: str | Path, kind: str, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-    """Write tensors and what is about them to a safetensors file, all of it or nothing."""
+    """Write tensors and what is about them to a safetensors file, all of it or nothing.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write(f"{folder}/f", "note", {"x": Tensor([1, 1])}, {"by": "us"})
+    ...     tensors, about = read(f"{folder}/f", "note")
+    >>> tensors["x"].tolist(), about["by"]
+    ([1.0, 1.0], 'us')
+    """
     path = Path(path)
     about = {
         "kind": kind,
@@ -43,7 +59,12 @@ def write(path: str | Path, kind: str, tensors: dict[str, Tensor], about: dict[s
 
 
 def read(path: str | Path, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read a file of `write`; anything else is refused."""
+    """Read a file of `write`; anything else is refused.
+
+    >>> read(__file__, "note")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: ...files.py is not a note of lapbook (version 1), or is damaged: ...
+    """
     try:
         with safe_open(path, "pt") as file:
             about = json.loads((file.metadata() or {})["lapbook"])
@@ -59,7 +80,15 @@ def read(path: str | Path, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]
 
 
 def read_checkpoint(path: str | Path, about: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read a checkpoint of the very run that `about` describes; one of another run is refused."""
+    """Read a checkpoint of the very run that `about` describes; one of another run is refused.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write(f"{folder}/f", "checkpoint", {}, {"settings": {"d": 2}, "step": 7})
+    ...     _, found = read_checkpoint(f"{folder}/f", {"settings": {"d": 2}})
+    >>> found["step"]
+    7
+    """
     tensors, found = read(path, "checkpoint")
     wanted = json.loads(to_json(about))  # as it comes back from a file: tuples are lists
     for part, value in wanted.items():

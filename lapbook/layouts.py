@@ -7,11 +7,13 @@ positions, so that y grows downwards as it does on the printed map.
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.sparse import csgraph
 
 # The four actions, as (row, column) moves. The order is the order of the action numbers everywhere in the book.
@@ -118,7 +120,11 @@ class Layout:
         return rooms
 
     def distances(self, source: int | None = None) -> np.ndarray:
-        """Shortest-path lengths in steps, shape (n, n), or (n,) from one state."""
+        """Shortest-path lengths in steps, shape (n, n), or (n,) from one state.
+
+        >>> Layout("..\\n.#").distances(1).tolist()
+        [1.0, 0.0, 2.0]
+        """
         return csgraph.shortest_path(self.adjacency, unweighted=True, indices=source)
 
     @cached_property
@@ -127,25 +133,38 @@ class Layout:
         extent = np.maximum(np.array(self.shape) - 1, 1)
         return (2 * self.cells / extent - 1)[:, ::-1]
 
-    def grid(self, values: np.ndarray, fill: float = np.nan) -> np.ndarray:
-        """Values of shape (n,) laid out on the map, shape (rows, columns), `fill` in walls."""
+    def grid(self, values: ArrayLike, fill: float = np.nan) -> np.ndarray:
+        """Values of shape (n,) laid out on the map, shape (rows, columns), `fill` in walls.
+
+        >>> Layout("..\\n.#").grid([0.5, 1.5, 2.5], fill=0).tolist()
+        [[0.5, 1.5], [2.5, 0.0]]
+        """
         values = np.asarray(values)
         if values.shape != (self.n,):
             raise ValueError(f"values must have one entry per state: shape ({self.n},), got {values.shape}")
-        out = np.full(self.shape, fill)
+        out = np.full(self.shape, fill, dtype=np.result_type(values, fill))
         out[self.free] = values
         return out
 
 
-def check_layout(layout: Layout) -> Layout:
-    """Return the layout if it is one; a map as plain text is easily passed in its place."""
-    if not isinstance(layout, Layout):
+def check_layout(layout: Layout | str) -> Layout:
+    """Return the layout if it is one, or the name of one in `LAYOUTS`; a map as plain text is refused.
+
+    >>> check_layout("PointRoom")
+    Layout('GridRoom', 21×21, 271 states)
+    """
+    found = LAYOUTS.get(layout) if isinstance(layout, str) else layout
+    if not isinstance(found, Layout):
         raise ValueError(f"layout must be a Layout, such as Layout(text): got {type(layout).__name__}")
-    return layout
+    return found
 
 
-def check_vectors(layout: Layout, vectors: np.ndarray) -> np.ndarray:
-    """A representation of shape (n, d) as floats, if it has one finite row for each state."""
+def check_vectors(layout: Layout, vectors: ArrayLike) -> np.ndarray:
+    """A representation of shape (n, d) as floats, if it has one finite row for each state.
+
+    >>> check_vectors(Layout(".."), [[1], [2]]).tolist()
+    [[1.0], [2.0]]
+    """
     vectors = np.asarray(vectors, dtype=float)
     if vectors.ndim != 2 or len(vectors) != layout.n:
         raise ValueError(f"vectors must have shape ({layout.n}, d), one row for each state: got {vectors.shape}")
@@ -154,8 +173,12 @@ def check_vectors(layout: Layout, vectors: np.ndarray) -> np.ndarray:
     return vectors
 
 
-def check_dimension(layout: Layout, vectors: np.ndarray, dimension: int) -> np.ndarray:
-    """That dimension of a representation (n, d), counted from 1, shape (n,), if a reward can be made of it."""
+def check_dimension(layout: Layout, vectors: ArrayLike, dimension: int) -> np.ndarray:
+    """That dimension of a representation (n, d), counted from 1, shape (n,), if a reward can be made of it.
+
+    >>> check_dimension(Layout(".."), [[1, -1], [1, 1]], 2).tolist()
+    [-1.0, 1.0]
+    """
     vectors = check_vectors(layout, vectors)
     if dimension == 1:
         raise ValueError("dimension must be at least 2: the first eigenvector is constant, so its reward is always 0")
@@ -233,7 +256,9 @@ def _carve(rows: int, columns: int, size: int, name: str, rng: Seed) -> Layout:
     return Layout("\n".join("".join(".#"[not cell] for cell in row) for row in free), name)
 
 
-def _spanning_tree(rows: int, columns: int, rng: np.random.Generator):
+def _spanning_tree(
+    rows: int, columns: int, rng: np.random.Generator
+) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     """Edges of a random spanning tree of the rows×columns lattice, by depth-first search from the corner."""
     seen = np.zeros((rows, columns), dtype=bool)
     seen[0, 0] = True

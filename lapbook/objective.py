@@ -8,38 +8,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from lapbook.layouts import Seed
 from lapbook.metrics import cosines
 from lapbook.spectrum import smallest_eigenpairs
 
-Matrix = np.ndarray | sp.sparray
+Matrix: TypeAlias = np.ndarray | sp.sparray
 
 
 def graph_drawing(U: np.ndarray, L: Matrix) -> float:
-    """Eq. (2): Σ_i u_iᵀ L u_i, for U of shape (n, d)."""
+    """Eq. (2): Σ_i u_iᵀ L u_i, for U of shape (n, d).
+
+    >>> graph_drawing(np.eye(2), np.array([[1, -1], [-1, 1]]))  # a whole basis: the trace of L
+    2.0
+    """
     return float(np.sum(U * (L @ U)))
 
 
-def generalized(U: np.ndarray, L: Matrix, c: Sequence[float]) -> float:
-    """Eq. (3): Σ_i c_i u_iᵀ L u_i, for U of shape (n, d) and c of shape (d,)."""
+def generalized(U: np.ndarray, L: Matrix, c: ArrayLike) -> float:
+    """Eq. (3): Σ_i c_i u_iᵀ L u_i, for U of shape (n, d) and c of shape (d,).
+
+    >>> generalized(np.eye(2), np.array([[1, -1], [-1, 1]]), [2, 1])
+    3.0
+    """
     return float(np.sum(U * (L @ U), axis=0) @ np.asarray(c))
 
 
-def minimum(values: np.ndarray, c: Sequence[float]) -> float:
+def minimum(values: ArrayLike, c: ArrayLike) -> float:
     """Theorem 1: the smallest value of eq. (3), Σ_i c_i λ_i, for decreasing c and ascending eigenvalues.
 
     >>> minimum([1.0, 2.0, 4.0], [3, 2, 1])
     11.0
     """
-    return float(np.dot(c, values[: len(c)]))
+    c = np.asarray(c)
+    return float(c @ np.asarray(values)[: len(c)])
 
 
-def coefficients(d: int, kind: str | Sequence[float] = "paper", decreasing: bool = True) -> np.ndarray:
+def coefficients(d: int, kind: str | Sequence[float] | np.ndarray = "paper", decreasing: bool = True) -> np.ndarray:
     """The weights c_1 … c_d of eq. (3), shape (d,).
 
     `"paper"` is d, d-1, …, 1 (eq. 4). `"convex"` and `"concave"` run from d to 1 with increasing and with decreasing
@@ -66,15 +76,19 @@ def coefficients(d: int, kind: str | Sequence[float] = "paper", decreasing: bool
     if decreasing:
         rises = np.flatnonzero(np.diff(c) >= 0)
         if len(rises):
-            i = int(rises[0]) + 1
-            raise ValueError(f"coefficients must be strictly decreasing: c[{i + 1}]={c[i]:g} ≥ c[{i}]={c[i - 1]:g}")
+            k = int(rises[0]) + 1
+            raise ValueError(f"coefficients must be strictly decreasing: c[{k + 1}]={c[k]:g} ≥ c[{k}]={c[k - 1]:g}")
         if c[-1] <= 0:
             raise ValueError(f"coefficients must be positive: c[{d}]={c[-1]:g} ≤ 0")
     return c
 
 
-def shares(Q: np.ndarray) -> np.ndarray:
-    """A = Q∘Q, shape (d, d): a_ji is the share of e_j in u_i. Rows and columns sum to 1."""
+def shares(Q: ArrayLike) -> np.ndarray:
+    """A = Q∘Q, shape (d, d): a_ji is the share of e_j in u_i. Rows and columns sum to 1.
+
+    >>> shares([[0.6, -0.8], [0.8, 0.6]]).round(2).tolist()
+    [[0.36, 0.64], [0.64, 0.36]]
+    """
     return np.asarray(Q) ** 2
 
 
@@ -82,33 +96,47 @@ def block_mass(A: np.ndarray) -> np.ndarray:
     """m_k = Σ_{i≤k} Σ_{j>k} a_ji for k = 1 … d-1, shape (d-1,): how much of u_1…u_k lies outside e_1…e_k.
 
     Lemma 1, eq. (11): for a doubly stochastic A the transposed block has the same sum.
+
+    >>> block_mass(shares(np.eye(3)[:, [1, 2, 0]])).tolist()  # e_2, e_3, e_1
+    [1.0, 1.0]
     """
     d = len(A)
     return np.array([A[k:, :k].sum() for k in range(1, d)])
 
 
-def gap(Q: np.ndarray, values: np.ndarray, c: Sequence[float]) -> float:
-    """Eq. (16): g = Σ_i c_i Σ_j a_ji λ_j - Σ_i c_i λ_i, the objective of EQ above Σ c_i λ_i."""
-    c = np.asarray(c, dtype=float)
+def gap(Q: ArrayLike, values: ArrayLike, c: ArrayLike) -> float:
+    """Eq. (16): g = Σ_i c_i Σ_j a_ji λ_j - Σ_i c_i λ_i, the objective of EQ above Σ c_i λ_i.
+
+    >>> gap([[0, 1], [1, 0]], values=[0, 3], c=[2, 1])  # in the wrong order, 2·3 instead of 1·3
+    3.0
+    """
+    values, c = np.asarray(values, dtype=float), np.asarray(c, dtype=float)
     return float(values @ shares(Q) @ c - values @ c)
 
 
-def gap_weights(Q: np.ndarray, c: Sequence[float]) -> np.ndarray:
+def gap_weights(Q: ArrayLike, c: ArrayLike) -> np.ndarray:
     """Eq. (20): s_k = Σ_{i≤k} Σ_{j>k} (c_i a_ji - c_j a_ij) for k = 1 … d-1, shape (d-1,).
 
     The gap is Σ_k s_k (λ_{k+1} - λ_k), eq. (19), and s_k ≥ (c_k - c_{k+1}) m_k ≥ 0 where c decreases, eq. (22).
+
+    >>> gap_weights([[0, 1], [1, 0]], c=[2, 1]).tolist()
+    [1.0]
     """
     A, c = shares(Q), np.asarray(c, dtype=float)
     r = A * c  # r_ji = c_i a_ji
     return block_mass(r - r.T)
 
 
-def plane_gap(theta: np.ndarray | float, c: Sequence[float], values: Sequence[float]) -> np.ndarray | float:
-    """The gap after turning e_i, e_j by θ in their plane: (c_i - c_j)(λ_j - λ_i) sin²θ."""
-    return (c[0] - c[1]) * (values[1] - values[0]) * np.sin(theta) ** 2
+def plane_gap(theta: ArrayLike, c: ArrayLike, values: ArrayLike) -> np.ndarray:
+    """The gap after turning e_i, e_j by θ, shape (...), in their plane: (c_i - c_j)(λ_j - λ_i) sin²θ.
+
+    >>> plane_gap([0, np.pi / 4, np.pi / 2], c=[2, 1], values=[0, 3]).round(6).tolist()
+    [0.0, 1.5, 3.0]
+    """
+    return -np.diff(c)[0] * np.diff(values)[0] * np.sin(theta) ** 2
 
 
-def slowest_rate(values: Sequence[float], c: Sequence[float]) -> float:
+def slowest_rate(values: ArrayLike, c: ArrayLike) -> float:
     """The rate at which descent on frames loses its slowest error, over c_1, for λ_1 … λ_{d+1} and c_1 … c_d.
 
     An error in the plane of e_i and e_j goes at the rate (c_i - c_j)(λ_j - λ_i), one out of the span at
@@ -123,7 +151,7 @@ def slowest_rate(values: Sequence[float], c: Sequence[float]) -> float:
     return float((np.append(c[:-1] - c[1:], 2 * c[-1]) * np.diff(values)).min() / c[0])
 
 
-def equalised(values: Sequence[float]) -> np.ndarray:
+def equalised(values: ArrayLike) -> np.ndarray:
     """The c, shape (d,), whose `slowest_rate` is the largest for eigenvalues λ_1 < … < λ_{d+1}; c_1 = d.
 
     All errors between neighbours go at one rate: c_i - c_{i+1} is proportional to 1 / (λ_{i+1} - λ_i).
@@ -145,6 +173,9 @@ def pair_loss(f: Any, g: Any, c: Any) -> Any:
 
     f, g of shape (batch, d) and c of shape (d,), all numpy arrays or all torch tensors. For an eigenfunction of the
     walk with eigenvalue 1 - λ each term is 2 λ c_i E f_i².
+
+    >>> float(pair_loss(np.array([[1, 0]]), np.array([[0, 2]]), np.array([3, 1])))  # 3·1² + 1·2²
+    7.0
     """
     return (((f - g) ** 2) @ c).mean()
 
@@ -154,6 +185,10 @@ def penalty(F1: Any, F2: Any, c: Any, target: float = 1.0) -> Any:
 
     The square is the product of two estimates from independent batches F1, F2 of shape (batch, d). `target` is τ,
     the mean square wanted of each f_i: 1 in the paper, 1/d in the code it builds on.
+
+    >>> F = np.array([[1, 1], [1, -1]])  # E f_j f_k = δ_jk, as it should be
+    >>> float(penalty(F, F, np.array([2, 1]))), float(penalty(2 * F, 2 * F, np.array([2, 1])))
+    (0.0, 27.0)
     """
     G1, G2 = F1.T @ F1 / len(F1), F2.T @ F2 / len(F2)
     lesser = (c[:, None] + c - abs(c[:, None] - c)) / 2  # min(c_j, c_k)
@@ -161,25 +196,33 @@ def penalty(F1: Any, F2: Any, c: Any, target: float = 1.0) -> Any:
     return (lesser * G1 * G2).sum() - target * (c * both).sum() + target**2 * c.sum()
 
 
-def mean_square(values: np.ndarray, beta: float, target: float = 1.0) -> np.ndarray:
+def mean_square(values: ArrayLike, beta: float, target: float = 1.0) -> np.ndarray:
     """What the penalty leaves of each dimension: E f_i² = τ max(0, 1 - λ_i/(β τ)), for the eigenvalues λ_i of I - P.
 
     A dimension with λ_i ≥ β τ vanishes.
 
-    >>> mean_square(np.array([0.0, 0.5, 2.0]), beta=1.0).tolist()
+    >>> mean_square([0.0, 0.5, 2.0], beta=1.0).tolist()
     [1.0, 0.5, 0.0]
     """
     return target * np.maximum(0, 1 - np.asarray(values) / (beta * target))
 
 
 def polar(U: np.ndarray) -> np.ndarray:
-    """The orthonormal frame nearest to U, U(UᵀU)^(-1/2), shape (n, d)."""
+    """The orthonormal frame nearest to U, U(UᵀU)^(-1/2), shape (n, d).
+
+    >>> polar(np.array([[3.0, -3.0], [4.0, 4.0]])).round(6).tolist()
+    [[0.707107, -0.707107], [0.707107, 0.707107]]
+    """
     values, vectors = np.linalg.eigh(U.T @ U)
     return U @ (vectors / np.sqrt(values)) @ vectors.T
 
 
 def qr(U: np.ndarray) -> np.ndarray:
-    """Gram–Schmidt: u_1 keeps its direction, u_2 what is left of it beside u_1, and so on, shape (n, d)."""
+    """Gram–Schmidt: u_1 keeps its direction, u_2 what is left of it beside u_1, and so on, shape (n, d).
+
+    >>> qr(np.array([[3.0, -3.0], [4.0, 4.0]])).round(6).tolist()
+    [[0.6, -0.8], [0.8, 0.6]]
+    """
     Q, R = np.linalg.qr(U)
     return Q * np.where(np.diag(R) < 0, -1, 1)
 
@@ -203,7 +246,7 @@ class Trace:
 def minimise(
     L: Matrix,
     d: int,
-    c: str | Sequence[float] = "paper",
+    c: str | Sequence[float] | np.ndarray = "paper",
     steps: int = 3000,
     retraction: str = "polar",
     project: bool = False,
@@ -219,13 +262,16 @@ def minimise(
     `retraction`: `"polar"`, the nearest frame, or `"qr"`, Gram–Schmidt. `project=True` first removes the part of the
     gradient that points off the frames. `momentum` is Nesterov's, begun anew whenever the objective rises; without it
     this is plain descent. Any finite c is allowed: seeing what wrong ones do is the point.
+
+    >>> path = np.array([[1, -1, 0], [-1, 2, -1], [0, -1, 1]])
+    >>> float(minimise(path, d=2, steps=200).objective[-1].round(6))  # 2·0 + 1·1
+    1.0
     """
     retract = {"polar": polar, "qr": qr}.get(retraction)
     if retract is None:
         raise ValueError(f"retraction must be 'polar' or 'qr', got {retraction!r}")
-    L = sp.csr_array(L)
-    c = coefficients(d, c, decreasing=False)
-    if not c.any():
+    L, weights = sp.csr_array(L), coefficients(d, c, decreasing=False)
+    if not weights.any():
         raise ValueError("coefficients must not all be 0: there is nothing to minimise")
     if steps < 0 or every < 1:
         raise ValueError(f"steps must be at least 0 and every at least 1: got {steps} and {every}")
@@ -233,27 +279,31 @@ def minimise(
         raise ValueError(f"start must have shape ({L.shape[0]}, {d}) and independent columns")
     truth = smallest_eigenpairs(L, d).vectors
     U = retract(np.random.default_rng(rng).standard_normal((L.shape[0], d)) if start is None else start)
-    rate = step_size(L, c) if rate is None else rate
+    rate = step_size(L, weights) if rate is None else rate
     record = []
     ahead, age, before = U, 0, np.inf
     for step in range(steps + 1):
         if step % every == 0 or step == steps:
             C = cosines(U, truth)
-            record.append((step, generalized(U, L, c), np.diag(C).mean(), C.argmax(axis=1) + 1))
+            record.append((step, generalized(U, L, weights), np.diag(C).mean(), C.argmax(axis=1) + 1))
         if step == steps:
             break
-        G = 2 * (L @ ahead) * c
+        G = 2 * (L @ ahead) * weights
         if project:
             S = ahead.T @ G
             G -= ahead @ (S + S.T) / 2
         new = retract(ahead - rate * G)
-        value = generalized(new, L, c)
+        value = generalized(new, L, weights)
         age = age + 1 if momentum and value <= before else 0
         ahead, U, before = retract(new + age / (age + 3) * (new - U)), new, value
     columns = [np.array(column) for column in zip(*record, strict=True)]
     return Trace(U, *columns)
 
 
-def step_size(L: Matrix, c: np.ndarray) -> float:
-    """1 / (2 max|c| ‖L‖_∞): the gradient 2LUC never changes faster than that allows."""
+def step_size(L: Matrix, c: ArrayLike) -> float:
+    """1 / (2 max|c| ‖L‖_∞): the gradient 2LUC never changes faster than that allows.
+
+    >>> step_size(np.array([[1, -1], [-1, 1]]), c=[2, 1])
+    0.125
+    """
     return float(1 / (2 * np.abs(c).max() * abs(sp.csr_array(L)).sum(axis=1).max()))

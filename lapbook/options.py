@@ -32,14 +32,17 @@ class Option:
 
 
 def rewards(layout: Layout, values: np.ndarray, sign: int = 1) -> np.ndarray:
-    """r(s, s') = sign·(f(s') - f(s)) for each state and action, shape (n, 4), from f of shape (n,)."""
+    """r(s, s') = sign·(f(s') - f(s)) for each state and action, shape (n, 4), from f of shape (n,).
+
+    >>> rewards(Layout("..."), np.array([0, 1, 3])).tolist()  # left, right, up, down; a bump changes nothing
+    [[0, 1, 0, 0], [-1, 2, 0, 0], [-2, 0, 0, 0]]
+    """
     return sign * (values[layout.moves] - values[:, None])
 
 
 def climb(layout: Layout, vectors: np.ndarray, dimension: int, sign: int = 1) -> Option:
     """The option that goes to the best neighbour until there is none, for a representation of shape (n, d).
 
-    >>> from lapbook.layouts import Layout
     >>> hill = climb(Layout("....."), np.array([[1, x] for x in (0, 1, 2, 1, 0)]), dimension=2)
     >>> hill.terminal.tolist(), hill.policy[[0, 1, 3, 4]].tolist()  # right, right, (stop), left, left
     ([False, False, True, False, False], [1, 1, 0, 0])
@@ -51,7 +54,11 @@ def climb(layout: Layout, vectors: np.ndarray, dimension: int, sign: int = 1) ->
 
 
 def climbs(layout: Layout, vectors: np.ndarray, dimensions: Sequence[int] | None = None) -> list[Option]:
-    """Both options of each dimension, all but the first by default."""
+    """Both options of each dimension, all but the first by default.
+
+    >>> [(option.dimension, option.sign) for option in climbs(Layout("..."), np.array([[1, 0], [1, 1], [1, 2]]))]
+    [(2, 1), (2, -1)]
+    """
     chosen = range(2, np.shape(vectors)[1] + 1) if dimensions is None else dimensions
     return [climb(layout, vectors, dimension, sign) for dimension in chosen for sign in (1, -1)]
 
@@ -61,6 +68,11 @@ def run(layout: Layout, option: Option, goal: np.ndarray | None = None) -> tuple
 
     Where it goes round for ever the number of steps is inf. With `goal`, a set of states as booleans (n,), the walk
     also ends when it enters one of them. In a terminal state the option cannot begin: 0 steps.
+
+    >>> corridor = Layout("....")
+    >>> right = Option(policy=np.ones(4, dtype=int), terminal=np.arange(4) == 3, dimension=2, sign=1)
+    >>> [found.tolist() for found in run(corridor, right)]
+    [[3.0, 2.0, 1.0, 0.0], [3, 3, 3, 3]]
     """
     stop = option.terminal if goal is None else option.terminal | goal
     follow = layout.moves[np.arange(layout.n), option.policy]
@@ -77,7 +89,11 @@ def run(layout: Layout, option: Option, goal: np.ndarray | None = None) -> tuple
 
 
 def path(layout: Layout, option: Option, start: int) -> list[int]:
-    """States from `start` to the end of the option; where it goes round, up to the first state that comes again."""
+    """States from `start` to the end of the option; where it goes round, up to the first state that comes again.
+
+    >>> path(Layout("...."), climb(Layout("...."), np.array([[1, x] for x in range(4)]), 2), start=1)
+    [1, 2, 3]
+    """
     states = [int(start)]
     while not option.terminal[states[-1]] and states[-1] not in states[:-1]:
         states.append(int(layout.moves[states[-1], option.policy[states[-1]]]))
@@ -85,20 +101,36 @@ def path(layout: Layout, option: Option, start: int) -> list[int]:
 
 
 def mean_length(layout: Layout, option: Option) -> float:
-    """Steps until termination, the mean over the states where the option can begin and does not go round for ever."""
+    """Steps until termination, the mean over the states where the option can begin and does not go round for ever.
+
+    >>> mean_length(Layout("...."), climb(Layout("...."), np.array([[1, x] for x in range(4)]), 2))  # of 3, 2, 1
+    2.0
+    """
     steps, _ = run(layout, option)
     usable = ~option.terminal & np.isfinite(steps)
     return float(steps[usable].mean()) if usable.any() else float("nan")
 
 
 def mean_lengths(layout: Layout, options: Sequence[Option]) -> np.ndarray:
-    """The mean length for each dimension, over its options (Fig. 6), in the order of the dimensions."""
+    """The mean length for each dimension, over its options (Fig. 6), in the order of the dimensions.
+
+    A slope from one end of a corridor to the other takes 3, 2 or 1 steps to climb, a zigzag a single one:
+
+    >>> corridor = Layout("....")
+    >>> mean_lengths(corridor, climbs(corridor, np.array([[1, x, x % 2] for x in range(4)]))).tolist()
+    [2.0, 1.0]
+    """
     dimensions = sorted({option.dimension for option in options})
     return np.array([np.mean([mean_length(layout, o) for o in options if o.dimension == i]) for i in dimensions])
 
 
 def loops(layout: Layout, option: Option) -> np.ndarray:
-    """The states from which the option never ends, shape (n,)."""
+    """The states from which the option never ends, shape (n,).
+
+    >>> to_and_fro = Option(np.array([1, 0, 0]), terminal=np.zeros(3, dtype=bool), dimension=2, sign=1)
+    >>> loops(Layout("..."), to_and_fro).tolist()
+    [True, True, True]
+    """
     return np.isinf(run(layout, option)[0])
 
 
@@ -108,6 +140,11 @@ def hitting_times(layout: Layout, options: Sequence[Option], goals: np.ndarray) 
     Wherever it has to decide, the agent picks uniformly among its four actions and the options that can begin there;
     an option is followed to its end, or until the goal is entered. An option is not offered where it would never end.
     With h the unknown times, h(s) = mean over choices of (steps taken + h(where they lead)): a linear system.
+
+    Without options, a corridor takes 4k steps on average from its k-th state to the next:
+
+    >>> hitting_times(Layout("..."), [], goals=np.array([False, False, True])).round(9).tolist()
+    [12.0, 8.0, 0.0]
     """
     goals = _checked_goals(layout, goals)
     n, every = layout.n, np.arange(layout.n)
@@ -173,7 +210,13 @@ def _met(layout: Layout, option: Option) -> np.ndarray:
 def sampled_hitting_times(
     layout: Layout, options: Sequence[Option], goal: np.ndarray, starts: np.ndarray, rng: Seed = 0
 ) -> np.ndarray:
-    """Steps to `goal` of one random agent for each of `starts`, shape (k,): what `hitting_times` is the mean of."""
+    """Steps to `goal` of one random agent for each of `starts`, shape (k,): what `hitting_times` is the mean of.
+
+    >>> corridor, goal = Layout("..."), np.array([False, False, True])
+    >>> steps = sampled_hitting_times(corridor, [], goal, starts=np.zeros(1000, dtype=int))
+    >>> bool(abs(steps.mean() - 12) < 4 * steps.std() / np.sqrt(1000))
+    True
+    """
     goal, rng = _checked_goals(layout, goal), np.random.default_rng(rng)
     policies = np.array([option.policy for option in options], dtype=int).reshape(-1, layout.n)
     stops = np.array([option.terminal for option in options], dtype=bool).reshape(-1, layout.n)
@@ -202,7 +245,13 @@ def sampled_hitting_times(
 
 
 def steps_between(layout: Layout, options: Sequence[Option], start: int, goal: int) -> float:
-    """N_{start→goal}: expected steps from one room to another, the mean over the states of the first."""
+    """N_{start→goal}: expected steps from one room to another, the mean over the states of the first.
+
+    >>> from lapbook.layouts import rooms
+    >>> two = rooms(1, 2, size=2)
+    >>> round(steps_between(two, [], 1, 2) - steps_between(two, [], 2, 1), 6)  # a mirror image
+    0.0
+    """
     rooms = int(layout.rooms.max())
     for name, room in (("start", start), ("goal", goal)):
         if not 1 <= room <= rooms:
@@ -218,6 +267,11 @@ def room_times(layout: Layout, options: Sequence[Option]) -> np.ndarray:
     """N_ij = (N_{i→j} + N_{j→i})/2 between the rooms of the map, shape (rooms, rooms), nan on the diagonal.
 
     N_{i→j} is the mean of the hitting times of room j over the states of room i.
+
+    >>> from lapbook.layouts import rooms
+    >>> N = room_times(rooms(1, 3, size=2), options=[])
+    >>> bool(N[0, 2] > N[0, 1]), bool(np.allclose(N, N.T, equal_nan=True))  # along a row of rooms
+    (True, True)
     """
     rooms = np.arange(1, layout.rooms.max() + 1)
     if len(rooms) < 2:

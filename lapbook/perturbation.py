@@ -15,7 +15,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from lapbook.objective import Matrix
-from lapbook.rayleigh import empirical
+from lapbook.rayleigh import empirical, forms
 from lapbook.rollouts import Data, lag_law, pair_probabilities
 
 
@@ -24,15 +24,16 @@ def by_state(data: Data, gamma: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
 
     Pairs from a state that was visited twice as often count half: G and M, shape (m, m), then lack the noise of where
     the walk happened to be. They belong to uniform ρ, whatever the visits were.
+
+    >>> data = Data(np.eye(2), np.array([[0, 1, 0, 1]]), np.array([3]))  # of three steps, two begin in state 0
+    >>> [form.tolist() for form in by_state(data)]
+    [[[0.5, -0.5], [-0.5, 0.5]], [[0.5, 0.0], [0.0, 0.5]]]
     """
     W = pair_probabilities(data, gamma)
     rho = W.sum(axis=1)
     if not rho.all():
         raise ValueError(f"data must hold a pair from every state: of {len(rho)} none begins in {(rho == 0).sum()}")
-    W = W / rho[:, None] / len(W)
-    W = (W + W.T) / 2
-    M = np.diag(W.sum(axis=1))
-    return M - W, M
+    return forms(W / rho[:, None] / len(W))
 
 
 def time_weights(length: int, gamma: float = 0.9) -> np.ndarray:
@@ -54,6 +55,10 @@ def data_noise(
 
     `truth` may give all eigenvalues (m,) and eigenfunctions with mean square 1 (m, m) of I - P as the pairs see it.
     Without it those of the data take their place: V / N is then an error bar that asks for no truth.
+
+    >>> data = Data(np.eye(3), np.array([[0, 1, 2, 1], [1, 0, 0, 1], [2, 2, 1, 1]]), np.full(3, 3))
+    >>> float(data_noise(data, d=1).max().round(9))  # a constant has no noise
+    0.0
     """
     episodes, m = len(data.index), len(data.observations)
     if episodes < 2:
@@ -80,6 +85,10 @@ def visit_noise(walk: Matrix, d: int, length: int) -> np.ndarray:
     Episodes begin in uniformly random states. The score of a step s → s' is the mean of F = ψ_j(s)(μψ_i(s) - ψ_i(s'))
     and the same for the step run backwards, B. Neither is correlated with itself at other times, nor F with earlier B;
     what is left are F and later B, which meet in g(s) = E[B | s] = E[F | s'].
+
+    >>> coin = np.full((2, 2), 0.5)  # ψ_2 = ±1, λ_2 = 1; the score of a step is half the sum of two tosses
+    >>> float(visit_noise(coin, d=2, length=1)[1, 0].round(6))
+    0.5
     """
     P, mu, psi = _modes(walk)
     n, gaps = len(mu), _gaps(1 - mu, d)
@@ -103,6 +112,10 @@ def state_noise(walk: Matrix, d: int) -> np.ndarray:
 
     The score of a step is half of μψ_i(s')ψ_j(s') - ψ_i(s)ψ_j(s') - ψ_i(s')ψ_j(s), without its mean over s'. That is
     the product of two *differences* along the step, up to terms of order λ_i, so it is small where both are smooth.
+
+    >>> coin = np.full((2, 2), 0.5)  # as for `visit_noise`, but now only the second toss is random
+    >>> float(state_noise(coin, d=2)[1, 0].round(6))
+    0.25
     """
     P, mu, psi = _modes(walk)
     gaps = _gaps(1 - mu, d)

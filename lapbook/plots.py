@@ -32,7 +32,13 @@ COLOURS = {
 
 
 def use_style() -> None:
-    """Set matplotlib up for the book: sizes that read like the text around them, light axes, 110 dpi."""
+    """Set matplotlib up for the book: sizes that read like the text around them, light axes, 110 dpi.
+
+    >>> with plt.rc_context():
+    ...     use_style()
+    ...     plt.rcParams["axes.prop_cycle"].by_key()["color"][0] == COLOURS["ggd"]
+    True
+    """
     plt.rcParams.update(
         {
             "figure.dpi": 110,
@@ -57,7 +63,12 @@ def use_style() -> None:
 
 
 def draw_map(layout: Layout, ax: Axes | None = None) -> Axes:
-    """Walls dark, floor light, no ticks."""
+    """Walls dark, floor light, no ticks.
+
+    >>> ax = draw_map(Layout("#.."), Figure().subplots())
+    >>> ax.images[0].get_array().astype(int).tolist()
+    [[0, 1, 1]]
+    """
     ax = ax or plt.gca()
     ax.imshow(layout.free, cmap=ListedColormap([WALL, FLOOR]), vmin=0, vmax=1)
     ax.set_axis_off()
@@ -75,6 +86,10 @@ def heatmap(
     """One value per state, shape (n,), as colours on the map.
 
     Colours reach from `low` to `limit`: from minus to plus the largest value by default, which puts 0 in the middle.
+
+    >>> ax = heatmap(Layout("..."), np.array([-2, 0, 1]), Figure().subplots())
+    >>> ax.images[1].get_clim()
+    (-2.0, 2.0)
     """
     ax = draw_map(layout, ax)
     limit = float(np.abs(values).max()) if limit is None else limit
@@ -90,7 +105,13 @@ def heatmaps(
     columns: int = 5,
     width: float = WIDTH,
 ) -> Figure:
-    """The columns of vectors, shape (n, d), as small multiples on one colour scale."""
+    """The columns of vectors, shape (n, d), as small multiples on one colour scale.
+
+    >>> figure = heatmaps(Layout("..."), np.diag([1, -3, 2]))
+    >>> {ax.images[1].get_clim() for ax in figure.axes[:3]}
+    {(-3.0, 3.0)}
+    >>> plt.close(figure)
+    """
     d = vectors.shape[1]
     rows = -(-d // columns)
     height = width / columns * layout.shape[0] / layout.shape[1] + 0.25
@@ -106,7 +127,14 @@ def heatmaps(
 
 
 def draw_option(layout: Layout, values: np.ndarray, option: Option, ax: Axes | None = None) -> Axes:
-    """An option over the function it climbs, values of shape (n,): arrows for its actions, discs where it stops."""
+    """An option over the function it climbs, values of shape (n,): arrows for its actions, discs where it stops.
+
+    >>> from lapbook.options import climb
+    >>> corridor, f = Layout("..."), np.array([[1, 0], [1, 1], [1, 2]])
+    >>> ax = draw_option(corridor, f[:, 1], climb(corridor, f, 2), Figure().subplots())
+    >>> ax.lines[0].get_xydata().tolist()  # it climbs to the right
+    [[2.0, 0.0]]
+    """
     ax = heatmap(layout, values, ax)
     going = ~option.terminal
     rows, columns = layout.cells.T
@@ -120,7 +148,12 @@ def draw_option(layout: Layout, values: np.ndarray, option: Option, ax: Axes | N
 
 
 def draw_floor(layout: Layout, ax: Axes | None = None, ball: tuple[float, float] | None = None) -> Axes:
-    """The continuous floor of a layout: walls as lines, a ball of diameter 1 where given."""
+    """The continuous floor of a layout: walls as lines, a ball of diameter 1 where given.
+
+    >>> ax = draw_floor(Layout("####\\n#..#\\n####"), Figure().subplots(), ball=(1, 1))
+    >>> ax.patches[1].get_radius()
+    0.5
+    """
     ax = ax or plt.gca()
     width, height = floor_size(layout)
     ax.add_patch(Rectangle((0, 0), width, height, facecolor=FLOOR))
@@ -139,6 +172,11 @@ def field(
     """A function on the floor as colours, from its values, shape (n,), at the points of a square lattice, shape (n, 2).
 
     Where the centre of the ball cannot be there is no value: a pale rim along the walls.
+
+    >>> points = np.array([[1.5, 0.5], [2.5, 0.5]])
+    >>> ax = field(Layout("####\\n#..#\\n####"), points, np.array([4, -1]), Figure().subplots())
+    >>> ax.images[0].get_clim()
+    (-4.0, 4.0)
     """
     ax = ax or plt.gca()
     h = float(np.diff(np.unique(points[:, 0])).min())
@@ -157,7 +195,12 @@ def field(
 
 
 def draw_graph(layout: Layout, ax: Axes | None = None, numbers: bool = False) -> Axes:
-    """The state graph over its map: a dot for each state, a line for each pair of states one step apart."""
+    """The state graph over its map: a dot for each state, a line for each pair of states one step apart.
+
+    >>> ax = draw_graph(Layout("..\\n.."), Figure().subplots())
+    >>> len(ax.collections[0].get_offsets()), len(ax.lines)
+    (4, 4)
+    """
     ax = draw_map(layout, ax)
     rows, columns = layout.cells.T
     i, j = layout.adjacency.nonzero()

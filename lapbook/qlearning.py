@@ -65,6 +65,11 @@ def train(
 
     Ties are broken at random, by noise of 1e-5 on the first Q: by the order of the action numbers every agent would try
     left first, and whether its goal lies to the left would be part of the result.
+
+    >>> corridor, goals = Layout("..."), np.array([2])  # and each step costs 1
+    >>> Q = train(corridor, np.full((1, 3, 4), -1.0), goals, Settings(steps=500, gamma=0.5))
+    >>> Q[0].max(axis=1).round(3).tolist(), Q[0, :2].argmax(axis=1).tolist()  # twice to the right
+    ([-1.5, -1.0, 0.0], [1, 1])
     """
     settings = settings or Settings()
     rewards, goals = _checked(layout, rewards, goals)
@@ -105,7 +110,11 @@ def train(
 
 
 def greedy(Q: np.ndarray) -> np.ndarray:
-    """The best action of each state, shape (K, n), from Q of shape (K, n, 4)."""
+    """The best action of each state, shape (K, n), from Q of shape (K, n, 4).
+
+    >>> greedy(np.array([[[0, 1, 0, 0], [2, 1, 0, 3]]])).tolist()
+    [[1, 3]]
+    """
     return np.argmax(Q, axis=-1)
 
 
@@ -142,6 +151,10 @@ def optimal(
     """Q of the best policies, shape (K, n, 4), by value iteration: what the agents would learn in the end.
 
     For reward tables (K, n, 4) and goals (K,), where episodes end with value 0. The values are within `tolerance`.
+
+    >>> Q = optimal(Layout("...."), np.full((1, 4, 4), -1.0), np.array([3]), gamma=0.5)
+    >>> Q[0].max(axis=1).tolist()  # -(1 - γ^k)/(1 - γ) at k steps
+    [-1.75, -1.5, -1.0, 0.0]
     """
     rewards, goals = _checked(layout, rewards, goals)
     Settings(gamma=gamma)  # refuses what is not a discount

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from lapbook.training import Representation
 
 EXACT_UP_TO = 4096  # distinct observations; beyond, the law of the pairs is too large a table and is sampled
+SAMPLES = 100_000  # pairs, where it is
+WEAKEST = 1e-3  # of a hidden layer, directions whose root mean square is less than that of the largest are left out
 
 
 def rotation(f: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -25,28 +27,58 @@ def rotation(f: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     With G = E (f(s) - f(s'))(f(s) - f(s'))ᵀ / 2 and M = E f fᵀ, solve G q = λ M q. The columns of fQ are the
     eigenfunctions of I - P within the span of f, ordered, with mean square 1; λ are their eigenvalues.
+
+    >>> f = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # two states that follow each other and themselves equally often
+    >>> np.allclose(rotation(f, f[[0, 2, 1, 3]])[0], [0, 1])
+    True
     """
     f, g = np.asarray(f, dtype=float), np.asarray(g, dtype=float)
     if f.shape != g.shape or f.ndim != 2:
         raise ValueError(f"f and g must have the same shape (batch, d), got {f.shape} and {g.shape}")
     if len(f) < f.shape[1]:
         raise ValueError(f"f must have at least as many samples as dimensions: got {len(f)} for {f.shape[1]}")
-    difference = f - g
-    G = difference.T @ difference / (2 * len(f))
-    # Both ends of a pair are states of the data; using both halves the noise of M and keeps it symmetric in time.
-    M = (f.T @ f + g.T @ g) / (2 * len(f))
-    return _solve(G, M)
+    return _solve(*_moments(f, g))
 
 
 def empirical(data: Data, gamma: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
     """The walk as the data show it: I - P and ρ of the pairs, as matrices G and M of shape (m, m).
 
     For f of shape (m, d), fᵀGf = E (f(s) - f(s'))(f(s) - f(s'))ᵀ / 2 and fᵀMf = E f fᵀ over all pairs, not a sample.
+
+    >>> data = Data(np.eye(2), np.array([[0, 1, 0]]), np.array([2]))  # there and back
+    >>> [form.tolist() for form in empirical(data, gamma=0)]
+    [[[0.5, -0.5], [-0.5, 0.5]], [[0.5, 0.0], [0.0, 0.5]]]
     """
-    W = pair_probabilities(data, gamma)
+    return forms(pair_probabilities(data, gamma))
+
+
+def forms(W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """I - P and ρ as matrices G and M, shape (m, m), of a walk whose pairs have the probabilities W, shape (m, m).
+
+    Pairs count in both directions: the walk run backwards is as good.
+
+    >>> [form.tolist() for form in forms(np.array([[0.0, 1.0], [0.0, 0.0]]))]
+    [[[0.5, -0.5], [-0.5, 0.5]], [[0.5, 0.0], [0.0, 0.5]]]
+    """
     W = (W + W.T) / 2
     M = np.diag(W.sum(axis=1))
     return M - W, M
+
+
+def pencil(
+    f: np.ndarray, data: Data, gamma: float = 0.9, rng: Seed = 0, samples: int = SAMPLES
+) -> tuple[np.ndarray, np.ndarray]:
+    """G and M of `empirical` for f of shape (m, k), as (k, k): over all pairs, or `samples` where states are many.
+
+    >>> data = Data(np.eye(2), np.array([[0, 1, 0]]), np.array([2]))
+    >>> [form.tolist() for form in pencil(np.array([[1.0], [-1.0]]), data, gamma=0)]  # λ = 2: it changes its sign
+    [[[2.0]], [[1.0]]]
+    """
+    if len(f) <= EXACT_UP_TO:
+        G, M = empirical(data, gamma)
+        return f.T @ G @ f, f.T @ M @ f
+    s, t = pairs(data, samples, gamma, rng)
+    return _moments(f[s], f[t])
 
 
 def data_spectrum(
@@ -59,6 +91,10 @@ def data_spectrum(
 
     All pairs count, in dense matrices. Where there are thousands of states, give a number of `samples` instead: so
     many pairs are drawn with `rng` and their sparse matrix is solved.
+
+    >>> data = Data(np.eye(2), np.array([[0, 1, 0]]), np.array([2]))
+    >>> np.allclose(data_spectrum(data, d=2, gamma=0)[0], [0, 2])
+    True
     """
     m = len(data.observations)
     if not 1 <= d <= m:
@@ -83,28 +119,103 @@ def ritz(
 
     The rotation is folded into the last layer. Eigenvalues are those of I - P for the multi-step pairs of that γ.
     All pairs of the data count where there are few distinct observations, else `samples` of them, drawn with `rng`.
+
+    >>> import lapbook as lb
+    >>> data = lb.collect("lapbook/GridRoom-v0", transitions=1000)
+    >>> rep, values = ritz(lb.learn(data, "smoke", d=2, steps=1), data)
+    >>> bool((values >= data_spectrum(data, 2)[0] - 1e-9).all())  # no span is better than that of all functions
+    True
     """
     if len(data.observations) <= EXACT_UP_TO:
-        f, (G, M) = rep(data.observations).astype(float), empirical(data, gamma)
-        values, Q = _solve(f.T @ G @ f, f.T @ M @ f)
+        values, Q = _solve(*pencil(rep(data.observations).astype(float), data, gamma))
     else:
         s, t = pairs(data, samples, gamma, rng)
         values, Q = rotation(rep(data.observations[s]), rep(data.observations[t]))
     return turned(rep, Q), values
 
 
-def turned(rep: Representation, Q: np.ndarray) -> Representation:
-    """f ↦ fQ with Q of shape (d, d), as a change of the last layer."""
-    import torch
+def wide_ritz(
+    rep: Representation, data: Data, gamma: float = 0.9, rng: Seed = 0, samples: int = 50_000
+) -> tuple[Representation, np.ndarray]:
+    """`ritz` in the span of the last hidden layer and the constant, not of the d outputs only; eigenvalues, (d,).
 
+    The outputs are linear in that layer, so no combination of them has smaller eigenvalues on the same pairs, and the
+    result is again a network of the same shape. Directions in which the layer hardly varies are left out.
+
+    >>> import lapbook as lb
+    >>> data = lb.collect("lapbook/GridRoom-v0", transitions=1000)
+    >>> rep = lb.learn(data, "smoke", d=2, steps=1)
+    >>> bool((wide_ritz(rep, data)[1] <= ritz(rep, data)[1]).all())  # the more to choose from, the better
+    True
+    """
+    from torch import nn
+
+    width, d = rep.linear.in_features, rep.settings.d
+    all_but_last = nn.Sequential(*list(rep.encoder)[:-1])
+    layer = replace(rep, encoder=all_but_last, settings=replace(rep.settings, d=width, coefficients="equal"))
+
+    def at(observations: np.ndarray) -> np.ndarray:
+        return np.column_stack([np.ones(len(observations)), layer(observations)])
+
+    if len(data.observations) <= EXACT_UP_TO:
+        G, M = pencil(at(data.observations), data, gamma)
+    else:
+        G, M = np.zeros((2, width + 1, width + 1))
+        drawn = np.stack(pairs(data, samples, gamma, rng))
+        for part in np.array_split(drawn, -(-samples // 4096), axis=1):  # a layer of all at once would be large
+            more_G, more_M = _moments(*(at(data.observations[rows]) for rows in part))
+            G += more_G * part.shape[1] / samples
+            M += more_M * part.shape[1] / samples
+    values, Q = whitened(G, M, WEAKEST**2)
+    if len(values) < d:
+        raise ValueError(f"the last hidden layer must vary in at least d = {d} ways, got {len(values)}")
+    return _with_last_layer(rep, Q[1:, :d].T, Q[0, :d]), values[:d]
+
+
+def turned(rep: Representation, Q: np.ndarray) -> Representation:
+    """f ↦ fQ with Q of shape (d, d), as a change of the last layer.
+
+    >>> import lapbook as lb
+    >>> data = lb.collect("lapbook/GridRoom-v0", transitions=1000)
+    >>> rep = lb.learn(data, "smoke", d=2, steps=1)
+    >>> swapped = turned(rep, np.array([[0, 1], [1, 0]]))
+    >>> np.allclose(swapped(data.observations), rep(data.observations)[:, ::-1], atol=1e-6)
+    True
+    """
     if np.shape(Q) != (rep.settings.d, rep.settings.d):
         raise ValueError(f"Q must have shape {(rep.settings.d, rep.settings.d)}, got {np.shape(Q)}")
-    encoder = copy.deepcopy(rep.encoder)
-    last, turn = encoder[-1], torch.from_numpy(np.ascontiguousarray(Q.T, dtype=np.float64))
+    weight, bias = (parameter.detach().double().numpy() for parameter in (rep.linear.weight, rep.linear.bias))
+    return _with_last_layer(rep, Q.T @ weight, Q.T @ bias)
+
+
+def whitened(G: np.ndarray, M: np.ndarray, weakest: float = 1e-14) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues and Q of G q = λ M q, within the directions where M is more than `weakest` of its largest.
+
+    >>> values, Q = whitened(np.diag([1.0, 3.0, 1.0]), np.diag([2.0, 1.0, 0.0]))  # of the third there is nothing
+    >>> values.round(6).tolist(), Q.shape
+    ([0.5, 3.0], (3, 2))
+    """
+    size, basis = np.linalg.eigh(M)
+    kept = size > weakest * size[-1]
+    white = basis[:, kept] / np.sqrt(size[kept])
+    values, turn = np.linalg.eigh(white.T @ G @ white)
+    return values, white @ turn
+
+
+def _with_last_layer(rep: Representation, weight: np.ndarray, bias: np.ndarray) -> Representation:
+    import torch
+
+    changed = replace(rep, encoder=copy.deepcopy(rep.encoder))
     with torch.no_grad():
-        last.weight.copy_(turn @ last.weight.double())
-        last.bias.copy_(turn @ last.bias.double())
-    return replace(rep, encoder=encoder)
+        changed.linear.weight.copy_(torch.from_numpy(np.ascontiguousarray(weight)))
+        changed.linear.bias.copy_(torch.from_numpy(np.ascontiguousarray(bias)))
+    return changed
+
+
+def _moments(f: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """G and M from the values at the two ends of sampled pairs, shape (batch, k) each."""
+    # Both ends of a pair are states of the data; using both halves the noise of M and keeps it symmetric in time.
+    return (f - g).T @ (f - g) / (2 * len(f)), (f.T @ f + g.T @ g) / (2 * len(f))
 
 
 def _solve(G: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ import threading
 import traceback
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import groupby
@@ -38,6 +38,7 @@ Task = tuple[str, Setting]
 """An experiment and one of its settings."""
 Result = tuple[Record, dict[str, np.ndarray]] | str
 """Record and arrays of a run, or what went wrong."""
+Results = Generator[tuple[Task, Result], None, None]
 Work = Callable[[Task, Run], tuple[Task, Result]]
 
 
@@ -67,6 +68,9 @@ def reproduce(
     A run that was interrupted goes on from its last checkpoint under `scratch`. So does one that was over its `hours`,
     which has a record that says so, when it is given more. With `dask`, the address of a Dask cluster, the runs are
     sent there instead, and only records come back; a run whose worker dies is begun again on another.
+
+    >>> reproduce("exact", only="eigenvalues-*")  # the book has a record of it
+    []
     """
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}")
@@ -79,7 +83,8 @@ def reproduce(
     left = [task for task in wanted if not _done(record_file(task, where), hours)]
     if not left:
         return []
-    files, failed = [], 0
+    files: list[Path] = []
+    failed = 0
     with tempfile.TemporaryDirectory() as place, _progress_bar(Path(place) / "progress", left, files) as progress:
         on_this_machine = None if dask else progress
         work = partial(attempt, where.resolve(), scratch, hours, preset, on_this_machine, os.getpid())
@@ -88,13 +93,12 @@ def reproduce(
             results = _on_cluster(work, stage, dask) if dask else _in_processes(work, stage, jobs)
             with contextlib.closing(results), _threads_kept() if jobs == 1 else contextlib.nullcontext():
                 for task, result in results:
-                    if not isinstance(result, str):
-                        result = _stored(*result, where, scratch)
-                    if isinstance(result, str):
-                        warnings.warn(f"{task[0]} {name(task[1])} failed: {result}", FailedRun, stacklevel=2)
+                    stored = result if isinstance(result, str) else _stored(*result, where, scratch)
+                    if isinstance(stored, str):
+                        warnings.warn(f"{task[0]} {name(task[1])} failed: {stored}", FailedRun, stacklevel=2)
                         failed += 1
                         continue
-                    files.append(result)
+                    files.append(stored)
                     _tell(progress, _steps(task) if dask else 0, name(task[1]))
     if failed:
         raise RuntimeError(f"{failed} of {len(left)} runs failed, see above; the others are stored")
@@ -102,7 +106,11 @@ def reproduce(
 
 
 def tasks(experiment: str, only: str = "*", preset: str = "paper") -> list[Task]:
-    """What there is to run, in an order in which nothing comes before what it reads."""
+    """What there is to run, in an order in which nothing comes before what it reads.
+
+    >>> [name(setting) for _, setting in tasks("exact", only="theorem-1-*")]
+    ['theorem-1-0', 'theorem-1-1', 'theorem-1-2']
+    """
     if experiment not in (*EXPERIMENTS, ALL):
         raise ValueError(f"experiment must be one of {', '.join((*EXPERIMENTS, ALL))}: got {experiment!r}")
     if preset not in PRESETS:
@@ -116,17 +124,29 @@ def tasks(experiment: str, only: str = "*", preset: str = "paper") -> list[Task]
 
 
 def default_folder(preset: str, scratch: Path = SCRATCH) -> Path:
-    """Where the records of a preset belong: those of `"paper"` are the book's."""
+    """Where the records of a preset belong: those of `"paper"` are the book's.
+
+    >>> default_folder("paper") == folder(), default_folder("smoke").as_posix()
+    (True, '.lapbook/smoke')
+    """
     return scratch / "smoke" if preset == "smoke" else folder()
 
 
 def record_file(task: Task, where: Path) -> Path:
-    """The file that holds the record of a task, if there is one."""
+    """The file that holds the record of a task, if there is one.
+
+    >>> record_file(("exact", {"check": "rotations", "seed": 0}), Path("here")).as_posix()
+    'here/exact/rotations-0.json'
+    """
     return where / task[0] / f"{name(task[1])}.json"
 
 
 def stored_budget(file: Path) -> dict | None:
-    """The budget in a record; None, and a warning if the record is damaged, where there is none to read."""
+    """The budget in a record; None, and a warning if the record is damaged, where there is none to read.
+
+    >>> stored_budget(record_file(("exact", {"check": "rotations", "seed": 0}), folder()))["threads"]
+    1
+    """
     if not file.exists():
         return None
     arrays = file.with_suffix(".npz")
@@ -143,7 +163,13 @@ def stored_budget(file: Path) -> dict | None:
 def attempt(
     where: Path, scratch: Path, hours: float, preset: str, progress: Path | None, parent: int, task: Task, run: Run
 ) -> tuple[Task, Result]:
-    """What a run makes of a task, or its traceback: wherever it runs, an error does not reach the others."""
+    """What a run makes of a task, or its traceback: wherever it runs, an error does not reach the others.
+
+    >>> task = ("exact", {"check": "rotations", "seed": 0})
+    >>> same, result = attempt(Path(), Path(), 1.0, "paper", None, 0, task, run=lambda *arguments: 1 / 0)
+    >>> same == task, result.splitlines()[-1]
+    (True, 'ZeroDivisionError: division by zero')
+    """
 
     def report(steps: int, text: str) -> None:
         if progress is not None:
@@ -152,12 +178,12 @@ def attempt(
             _tell(progress, steps, text)
 
     try:
-        return task, record_of(*task, run, where, scratch, hours, preset, report)
+        return task, _record_of(*task, run, where, scratch, hours, preset, report)
     except Exception:
         return task, traceback.format_exc()
 
 
-def record_of(
+def _record_of(
     experiment: str,
     setting: Setting,
     run: Run,
@@ -183,7 +209,7 @@ def record_of(
     return record | {"provenance": provenance(command)}, arrays
 
 
-def _in_processes(work: Work, stage: list[Task], jobs: int) -> Iterator[tuple[Task, Result]]:
+def _in_processes(work: Work, stage: list[Task], jobs: int) -> Results:
     """Run tasks by joblib: one after the other in this process, or in `jobs` others.
 
     A process that dies, for lack of memory perhaps, takes the pool along. What was not over is begun again.
@@ -202,7 +228,7 @@ def _in_processes(work: Work, stage: list[Task], jobs: int) -> Iterator[tuple[Ta
         yield task, f"of the processes that tried, {TRIES} died, for lack of memory perhaps"
 
 
-def _on_cluster(work: Work, stage: list[Task], address: str) -> Iterator[tuple[Task, Result]]:
+def _on_cluster(work: Work, stage: list[Task], address: str) -> Results:
     """Run tasks by Dask: one whose worker dies is begun again on another."""
     from dask.distributed import Client, as_completed
 

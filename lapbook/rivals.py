@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from lapbook.layouts import Seed
 from lapbook.objective import coefficients
 from lapbook.rollouts import Data
-from lapbook.training import Representation, Settings, learn, preset, warn_of_collapse
+from lapbook.settings import Settings, preset
+from lapbook.training import Representation, learn, warn_of_collapse
 
 NEWEST = 0.01  # share of the newest batch in the averages from which NestedOMM reads its eigenvalues
 
@@ -40,6 +41,10 @@ def allo_lagrangian(X: Tensor, M1: Tensor, M2: Tensor, duals: Tensor, b: float |
     Where u and β rest, E = 0 and 2Lu_j + Σ_{k≤j} β_jk u_k = 0. For j = 1 this says Lu_1 = λ_1 u_1 with β_11 = -2λ_1.
     For j = 2 its product with u_1 then gives β_21 = 0, and so on: u are eigenvectors, λ_j = -β_jj / 2, and the other
     β_jk are 0. With b τ > λ_d - λ_1 the rest is stable for the first d eigenvectors in their order, and for no others.
+
+    >>> I, zeros = torch.eye(2), torch.zeros(2, 2)
+    >>> allo_lagrangian(torch.tensor([[0.0, 0.0], [0.0, 0.5]]), I, I, zeros, b=1.0).item()  # λ_1 + λ_2
+    0.5
     """
     E1, E2 = _violation(M1, target), _violation(M2, target)
     return X.trace() + (duals * (E1 + E2)).sum() / 2 + b * (E1 * E2).sum()
@@ -55,13 +60,24 @@ def omm_objective(M: Tensor, B: Tensor, c: Tensor, target: float = 1.0) -> Tenso
     If A has no negative eigenvalue the least value is -τ² Σ_i c_i a_i. It is attained where the v_i are the top
     eigenvectors in their order, with VᵀV = τI: no penalty holds them at that length. B_ii / τ is then the eigenvalue
     a_i. If A has a negative eigenvalue there is no least value, but while a_d > 0 this V is still a local minimum.
+
+    >>> omm_objective(torch.eye(2), torch.tensor([[1.0, 0.0], [0.0, 0.5]]), torch.tensor([2.0, 1.0])).item()
+    -2.5
     """
     lesser = torch.minimum(c[:, None], c)
     return (lesser * M * B).sum() - 2 * target * (c * B.diagonal()).sum()
 
 
 class Allo(nn.Module):
-    """`allo_lagrangian` on samples, as `learn` takes it. Each call is also a step of the duals and of the barrier."""
+    """`allo_lagrangian` on samples, as `learn` takes it. Each call is also a step of the duals and of the barrier.
+
+    >>> objective, ones = Allo(preset("smoke", d=1)), lambda rows: torch.ones(len(rows), 1)
+    >>> objective(ones, torch.zeros(4, 8), step=1).item(), objective.duals.item()  # f = 1: λ = 0, and nothing to mend
+    (0.0, 0.0)
+    """
+
+    duals: Tensor
+    grown: Tensor
 
     def __init__(self, settings: Settings, dual_rate: float = 0.003, growth: float = 1e-3) -> None:
         super().__init__()
@@ -99,7 +115,14 @@ class Allo(nn.Module):
 
 
 class NestedOMM(nn.Module):
-    """`omm_objective` on samples, as `learn` takes it. Each call also notes what the eigenvalues are read from."""
+    """`omm_objective` on samples, as `learn` takes it. Each call also notes what the eigenvalues are read from.
+
+    >>> objective, ones = NestedOMM(preset("smoke", d=1)), lambda rows: torch.ones(len(rows), 1)
+    >>> objective(ones, torch.zeros(4, 8), step=1).item(), objective.values.tolist()  # f = 1: a = 1 and λ = 0
+    (-1.0, [0.0])
+    """
+
+    seen: Tensor
 
     def __init__(self, settings: Settings, sequential: bool = True) -> None:
         super().__init__()
@@ -147,6 +170,12 @@ def allo(
     The barrier b begins at `beta`, and each step adds `growth` times beta Σ_{k≤j} E_jk² / τ² to it: it grows as long
     as the constraints are violated. The duals make a share `dual_rate` of the full step 2b E of the method of
     multipliers, and less as lr falls. A large share winds them up while the network has not yet grown to its length.
+
+    >>> from lapbook.rollouts import collect
+    >>> data = collect("lapbook/GridRoom-v0", transitions=1000)
+    >>> rep, values = allo(data, "smoke", d=3)
+    >>> rep(data.observations).shape[1:], values.shape
+    ((3,), (3,))
     """
     settings = _settled(settings, options)
     objective = Allo(settings, dual_rate, growth)
@@ -173,6 +202,11 @@ def omm(
 
     With `sequential` nesting no dimension feels those after it, by stop-gradients. Otherwise the nesting is joint, with
     the `coefficients` of the settings.
+
+    >>> from lapbook.rollouts import collect
+    >>> rep, values = omm(collect("lapbook/GridRoom-v0", transitions=1000), "smoke", d=3)
+    >>> bool((values > 0).all() and (values < 2).all())  # as those of I - P are
+    True
     """
     settings = _settled(settings, options)
     warn_of_collapse(data, settings)
@@ -182,8 +216,8 @@ def omm(
 
 def _sampled(f: Callable[[Tensor], Tensor], rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """f(s) - f(s') of the pairs, and f on the two half-batches, each of shape (batch, d)."""
-    f, g, F1, F2 = f(rows.flatten()).unflatten(0, rows.shape)
-    return f - g, F1, F2
+    fs, gs, F1, F2 = f(rows.flatten()).unflatten(0, rows.shape)
+    return fs - gs, F1, F2
 
 
 def _gram(F: Tensor, sequential: bool = False) -> Tensor:
@@ -203,7 +237,7 @@ def _violation(M: Tensor, target: float) -> Tensor:
 def _settled(settings: Settings | str, options: dict[str, Any]) -> Settings:
     """The settings with the changes that are among the options, which are taken out of these."""
     changes = {field.name: options.pop(field.name) for field in fields(Settings) if field.name in options}
-    return preset(settings, **changes) if isinstance(settings, str) else replace(settings, **changes)
+    return preset(settings, **changes)
 
 
 def _refuse_coefficients(settings: Settings, what: str) -> None:

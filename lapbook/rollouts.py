@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
+from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
 from lapbook.layouts import LAYOUTS, Seed
@@ -17,7 +20,11 @@ from lapbook.layouts import LAYOUTS, Seed
 
 @dataclass(frozen=True)
 class Data:
-    """Episodes of a random walk: the distinct observations, and which of them was seen when."""
+    """Episodes of a random walk: the distinct observations, and which of them was seen when.
+
+    >>> Data(np.eye(2), index=np.array([[0, 0, 1, 0]]), lengths=np.array([3])).rho.tolist()
+    [0.75, 0.25]
+    """
 
     observations: np.ndarray
     """Each distinct observation once, shape (m, ...)."""
@@ -58,6 +65,10 @@ def collect(env: gymnasium.Env | str, transitions: int = 100_000, length: int = 
     one batch unless they are wrapped. Elsewhere an episode that the environment ends is as long as it is.
     Observations that are numbers of states become one-hot vectors, and dicts and tuples one long vector, as
     `gymnasium.spaces.flatten` has it.
+
+    >>> data = collect("lapbook/GridRoom-v0", transitions=1000)
+    >>> data.index.shape, data.observations.shape[1:]
+    ((20, 51), (2,))
     """
     if isinstance(env, str):
         env = gymnasium.make(env)
@@ -68,14 +79,13 @@ def collect(env: gymnasium.Env | str, transitions: int = 100_000, length: int = 
             raise ValueError(f"{name} must be at least 1, got {value}")
     rng = np.random.default_rng(rng)
     spec = env.spec
-    bare = spec is not None and not spec.additional_wrappers and spec.max_episode_steps is None
-    if bare and spec.namespace == "lapbook":
-        return _batch(env, math.ceil(transitions / length), length, rng)
+    if spec and spec.namespace == "lapbook" and not spec.additional_wrappers and spec.max_episode_steps is None:
+        return _batch(spec, math.ceil(transitions / length), length, rng)
     return _one_by_one(env, transitions, length, rng)
 
 
-def _batch(env, episodes, length, rng) -> Data:
-    envs = gymnasium.make_vec(env.spec, num_envs=episodes, vectorization_mode="vector_entry_point")
+def _batch(spec: EnvSpec, episodes: int, length: int, rng: np.random.Generator) -> Data:
+    envs = gymnasium.make_vec(spec, num_envs=episodes, vectorization_mode="vector_entry_point")
     envs.action_space.seed(int(rng.integers(2**31)))
     observation, info = envs.reset(seed=int(rng.integers(2**31)))
     table = _Table() if info["state"].ndim == 1 else _Stack()  # states with numbers recur, positions do not
@@ -88,10 +98,11 @@ def _batch(env, episodes, length, rng) -> Data:
     return Data(observations, order[np.array(rows).T], np.full(episodes, length), states)
 
 
-def _one_by_one(env, transitions, length, rng) -> Data:
+def _one_by_one(env: gymnasium.Env, transitions: int, length: int, rng: np.random.Generator) -> Data:
     env.action_space.seed(int(rng.integers(2**31)))
-    table, rows, lengths = _Table(), [], []
-    seed = int(rng.integers(2**31))  # of the first reset only: the next ones continue its stream
+    table, rows = _Table(), []
+    lengths: list[int] = []
+    seed: int | None = int(rng.integers(2**31))  # of the first reset only: the next ones continue its stream
     while sum(lengths) < transitions:
         observation, info = env.reset(seed=seed)
         seed, episode, ended = None, [table.row(*_seen(env, observation, info))], False
@@ -127,6 +138,7 @@ def _seen(env: gymnasium.Env, observation: Any, info: dict[str, Any]) -> tuple[n
 
 def _not_numbers(space: spaces.Space) -> list[str | int]:
     """Names of the parts of a space that cannot be laid out as a vector."""
+    parts: Iterable[tuple[Any, spaces.Space]]
     parts = space.items() if isinstance(space, spaces.Dict) else enumerate(getattr(space, "spaces", ()))
     return [name for name, part in parts if not _flattens(part)]
 
@@ -186,6 +198,9 @@ def recorded(env: str, where: Path | str | None = None) -> Data:
     """A million transitions that ship with the book, for `"PointRoom"` or `"PointMaze"`: no physics needed.
 
     Observations were rounded to 16 bits, 1/400 of the ball's radius at worst; `states` are the positions on the floor.
+
+    >>> recorded("PointRoom").transitions
+    1000000
     """
     from lapbook.envs.point import positions_of
     from lapbook.results import arrays, read
@@ -201,18 +216,24 @@ def recorded(env: str, where: Path | str | None = None) -> Data:
     return Data(observations, index, np.full(episodes, times - 1), positions_of(LAYOUTS[env], observations))
 
 
-def rounded(data: Data, points: np.ndarray) -> Data:
+def rounded(data: Data, points: ArrayLike) -> Data:
     """The same walks with every position replaced by the nearest of `points`, shape (n, 2).
 
     The points that are met become the distinct observations; `states` are their numbers. It makes a finite chain of
     a walk on a floor (Ulam's method): a state is then the set of positions that are nearest to a point.
+
+    >>> floor = np.array([[0.1, 0.0], [0.2, 0.0], [0.9, 0.0]])
+    >>> walk = Data(floor, np.array([[0, 1, 2]]), np.array([2]), states=floor)
+    >>> rounded(walk, [[0, 0], [1, 0]]).index.tolist()
+    [[0, 0, 1]]
     """
-    if data.states is None or np.shape(data.states)[1:] != np.shape(points)[1:]:
-        shapes = None if data.states is None else np.shape(data.states), np.shape(points)
+    points = np.asarray(points)
+    if data.states is None or np.shape(data.states)[1:] != points.shape[1:]:
+        shapes = None if data.states is None else np.shape(data.states), points.shape
         raise ValueError(f"data.states and points must be positions of the same kind, got shapes {shapes}")
     _, nearest = cKDTree(points).query(data.states[data.index])
     met, index = np.unique(nearest, return_inverse=True)
-    return Data(np.asarray(points)[met], index.reshape(data.index.shape), data.lengths, met)
+    return Data(points[met], index.reshape(data.index.shape), data.lengths, met)
 
 
 def pairs(data: Data, size: int, gamma: float = 0.9, rng: Seed = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -220,6 +241,11 @@ def pairs(data: Data, size: int, gamma: float = 0.9, rng: Seed = 0) -> tuple[np.
 
     Episode and time t are uniform; s' comes 1 + i steps later, where i has the law p(i) = (1-γ)γ^i / (1-γ^n), a
     geometric one cut off at the n steps that are left. γ = 0 gives single steps.
+
+    >>> forward = Data(np.eye(3), np.array([[0, 1, 2]]), np.array([2]))
+    >>> s, t = pairs(forward, 4, gamma=0)
+    >>> (t - s).tolist()
+    [1, 1, 1, 1]
     """
     _check_gamma(gamma)
     rng = np.random.default_rng(rng)
@@ -237,24 +263,36 @@ def pairs(data: Data, size: int, gamma: float = 0.9, rng: Seed = 0) -> tuple[np.
 
 
 def visited(data: Data, size: int, rng: Seed = 0) -> np.ndarray:
-    """`size` rows of `data.observations` drawn from ρ, the distribution of states in the data."""
+    """`size` rows of `data.observations` drawn from ρ, the distribution of states in the data.
+
+    >>> forward = Data(np.eye(3), np.array([[0, 1, 2]]), np.array([2]))
+    >>> np.unique(visited(forward, 100)).tolist()
+    [0, 1, 2]
+    """
     rng = np.random.default_rng(rng)
     episode = rng.integers(len(data.index), size=size)
     return data.index[episode, rng.integers(data.lengths[episode] + 1)]
 
 
 def lag_law(left: int, gamma: float = 0.9) -> np.ndarray:
-    """p(i) = (1-γ)γ^i / (1-γ^n), the law of `pairs` for i = 0 … n-1 where n = `left` steps are left, shape (n,)."""
+    """p(i) = (1-γ)γ^i / (1-γ^n), the law of `pairs` for i = 0 … n-1 where n = `left` steps are left, shape (n,).
+
+    >>> lag_law(2, gamma=0.5).round(3).tolist()  # 1 : 1/2
+    [0.667, 0.333]
+    """
     _check_gamma(gamma)
     weights = float(gamma) ** np.arange(left)  # 0⁰ = 1: without discount the lag is 1
     return weights / weights.sum()
 
 
-def multi_step(walk: np.ndarray, length: int, gamma: float = 0.9) -> np.ndarray:
+def multi_step(walk: ArrayLike, length: int, gamma: float = 0.9) -> np.ndarray:
     """Eigenvalues of I - P that the pairs see, 1 - E μ^lag, for those μ of one step of P, shape (d,) → (d,).
 
     Of episodes of that length, t is uniform and the lag has the law of `pairs`. The eigenvectors are the same, where
     the walk looks the same run backwards.
+
+    >>> multi_step([1, 0.5, -1], length=10, gamma=0).tolist()  # single steps: 1 - μ
+    [0.0, 0.5, 2.0]
     """
     laws = [
         lag_law(left, gamma) @ np.power.outer(np.asarray(walk), 1 + np.arange(left)).T for left in range(1, length + 1)
@@ -263,7 +301,12 @@ def multi_step(walk: np.ndarray, length: int, gamma: float = 0.9) -> np.ndarray:
 
 
 def pair_probabilities(data: Data, gamma: float = 0.9) -> np.ndarray:
-    """The exact law of `pairs`: entry (s, s') is the probability of that pair of rows, shape (m, m)."""
+    """The exact law of `pairs`: entry (s, s') is the probability of that pair of rows, shape (m, m).
+
+    >>> forward = Data(np.eye(3), np.array([[0, 1, 2]]), np.array([2]))
+    >>> pair_probabilities(forward, gamma=0.5).round(3).tolist()
+    [[0.0, 0.333, 0.167], [0.0, 0.0, 0.5], [0.0, 0.0, 0.0]]
+    """
     _check_gamma(gamma)
     m, total = len(data.observations), np.zeros(len(data.observations) ** 2)
     for length in np.unique(data.lengths):

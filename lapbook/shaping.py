@@ -12,7 +12,7 @@ from numbers import Integral
 import numpy as np
 
 from lapbook.layouts import Layout, check_dimension, check_vectors
-from lapbook.options import Option, rewards, run
+from lapbook.options import rewards
 
 
 def state_at(layout: Layout, row: int, column: int) -> int:
@@ -47,12 +47,20 @@ def goals(layout: Layout, number: int) -> np.ndarray:
 
 
 def on_arrival(layout: Layout, values: np.ndarray) -> np.ndarray:
-    """The reward table r(s, a) = values(s') of shape (n, 4), from values of shape (n,)."""
+    """The reward table r(s, a) = values(s') of shape (n, 4), from values of shape (n,).
+
+    >>> on_arrival(Layout(".."), np.array([-1, 0])).tolist()  # from the left cell only "right" leads to the other
+    [[-1.0, 0.0, -1.0, -1.0], [-1.0, 0.0, 0.0, 0.0]]
+    """
     return _values(layout, values)[layout.moves]
 
 
 def sparse(layout: Layout, goal: int) -> np.ndarray:
-    """0 at the goal and -1 elsewhere, shape (n,): no shaping."""
+    """0 at the goal and -1 elsewhere, shape (n,): no shaping.
+
+    >>> sparse(Layout("..."), goal=2).tolist()
+    [-1.0, -1.0, 0.0]
+    """
     return np.where(np.arange(layout.n) == _goal(layout, goal), 0.0, -1.0)
 
 
@@ -67,13 +75,24 @@ def by_dimension(layout: Layout, vectors: np.ndarray, dimension: int, goal: int)
 
 
 def by_all(layout: Layout, vectors: np.ndarray, goal: int) -> np.ndarray:
-    """-‖φ(s) - φ(g)‖₂ for a representation (n, d), as in the baseline's paper; shape (n,)."""
+    """-‖φ(s) - φ(g)‖₂ for a representation (n, d), as in the baseline's paper; shape (n,).
+
+    >>> by_all(Layout(".."), np.array([[0, 0], [3, 4]]), goal=0).tolist()
+    [-0.0, -5.0]
+    """
     phi = check_vectors(layout, vectors)
     return -np.linalg.norm(phi - phi[_goal(layout, goal)], axis=1)
 
 
 def by_position(layout: Layout, goal: int) -> np.ndarray:
-    """-‖(x, y)(s) - (x, y)(g)‖₂, blind to walls; shape (n,)."""
+    """-‖(x, y)(s) - (x, y)(g)‖₂, blind to walls; shape (n,).
+
+    Of the two other corners of a square with a wall in the middle, both are equally far:
+
+    >>> values = by_position(Layout("...\\n.#.\\n..."), goal=0)
+    >>> bool(values[2] == values[5] > values[7])
+    True
+    """
     return by_all(layout, layout.xy, goal).round(12)  # cells that are equally far must not differ by a rounding error
 
 
@@ -117,7 +136,11 @@ def value_at(distance: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def scaled(values: np.ndarray) -> np.ndarray:
-    """A pseudo-reward stretched to reach from -1 to 0, the range of the sparse reward; shape (n,)."""
+    """A pseudo-reward stretched to reach from -1 to 0, the range of the sparse reward; shape (n,).
+
+    >>> scaled(np.array([-8, -6, -4])).tolist()
+    [-1.0, -0.5, 0.0]
+    """
     values = np.asarray(values, dtype=float)
     span = np.ptp(values)
     if not span > 0:  # also where one is NaN
@@ -126,7 +149,11 @@ def scaled(values: np.ndarray) -> np.ndarray:
 
 
 def mixed(pseudo: np.ndarray, sparse: np.ndarray, weight: float = 0.5) -> np.ndarray:
-    """weight·pseudo + (1 - weight)·sparse, for two arrays of one shape; half and half in the baseline's public code."""
+    """weight·pseudo + (1 - weight)·sparse, for two arrays of one shape; half and half in the baseline's public code.
+
+    >>> mixed(np.array([-4.0, 0.0]), np.array([-1.0, 0.0]), weight=0.25).tolist()
+    [-1.75, 0.0]
+    """
     if np.shape(pseudo) != np.shape(sparse):
         raise ValueError(f"pseudo and sparse must have one shape: got {np.shape(pseudo)} and {np.shape(sparse)}")
     if not 0 <= weight <= 1:
@@ -140,6 +167,11 @@ def potential_based(layout: Layout, potential: np.ndarray, goal: int, gamma: flo
     It leaves the best policy as it is if Φ vanishes where episodes end (Ng, Harada, Russell 1999): then
     Q_shaped(s, a) = Q(s, a) - Φ(s), the same order of actions in every state. So Φ is taken relative to its value at
     the goal. A time-out must not count as an end, since Φ does not vanish there.
+
+    >>> corridor = Layout("...")
+    >>> r = potential_based(corridor, np.array([-2, -1, 0]), goal=2, gamma=1)
+    >>> float(r[0, 1] + r[1, 1])  # along the way Φ cancels but for its ends: -1 + 0, and Φ(goal) - Φ(start) = 2
+    1.0
     """
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma must be between 0 and 1, got {gamma}")
@@ -149,17 +181,13 @@ def potential_based(layout: Layout, potential: np.ndarray, goal: int, gamma: flo
 
 
 def false_summits(layout: Layout, values: np.ndarray, goal: int) -> np.ndarray:
-    """The states other than the goal from which no action leads to a strictly larger value, shape (number,)."""
-    stuck = (rewards(layout, _values(layout, values)) <= 0).all(axis=1)
-    stuck[_goal(layout, goal)] = False
-    return np.flatnonzero(stuck)
+    """The states other than the goal from which no action leads to a strictly larger value, shape (number,).
 
-
-def basin(layout: Layout, values: np.ndarray, goal: int) -> float:
-    """Share of the other states from which going to the best neighbour, while that is better, leads to the goal."""
-    rise = rewards(layout, _values(layout, values))
-    _, end = run(layout, Option(rise.argmax(axis=1), (rise <= 0).all(axis=1), dimension=0, sign=1), _at(layout, goal))
-    return float((end == goal).sum() - (end[goal] == goal)) / (layout.n - 1)
+    >>> false_summits(Layout("....."), np.array([0, 1, 0, 2, 3]), goal=4).tolist()
+    [1]
+    """
+    stuck = np.all(rewards(layout, _values(layout, values)) <= 0, axis=1)
+    return np.flatnonzero(stuck & (np.arange(layout.n) != _goal(layout, goal)))
 
 
 def monotonicity(layout: Layout, values: np.ndarray, goal: int) -> float:
@@ -179,10 +207,6 @@ def _goal(layout: Layout, goal: int) -> int:
             f"goal must be a state number between 0 and {layout.n - 1}, got {goal!r}: state_at finds that of a cell"
         )
     return int(goal)
-
-
-def _at(layout: Layout, goal: int) -> np.ndarray:
-    return np.arange(layout.n) == _goal(layout, goal)
 
 
 def _values(layout: Layout, values: np.ndarray, label: str = "values") -> np.ndarray:

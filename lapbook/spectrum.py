@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 from scipy.spatial import cKDTree
@@ -31,7 +32,11 @@ class DisconnectedGraph(UserWarning):
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The d smallest eigenvalues, ascending, shape (d,), and unit eigenvectors as columns, shape (n, d)."""
+    """The d smallest eigenvalues, ascending, shape (d,), and unit eigenvectors as columns, shape (n, d).
+
+    >>> eigenvectors([[0, 1, 0], [1, 0, 1], [0, 1, 0]], d=2).gaps.round(6).tolist()  # of a path: 0, 1, 3
+    [1.0, 2.0]
+    """
 
     values: np.ndarray
     vectors: np.ndarray
@@ -75,7 +80,11 @@ def laplacian(graph: Any) -> sp.csr_array:
 
 
 def adjacency(graph: Any) -> sp.csr_array:
-    """A of a layout, a matrix or a networkx graph, checked: square, finite, symmetric, no negative weight."""
+    """A of a layout, a matrix or a networkx graph, checked: square, finite, symmetric, no negative weight.
+
+    >>> adjacency([[0, 2], [2, 0]]).toarray().tolist()
+    [[0.0, 2.0], [2.0, 0.0]]
+    """
     if isinstance(graph, Layout):
         return graph.adjacency
     if hasattr(graph, "adjacency") and hasattr(graph, "nodes"):
@@ -104,7 +113,8 @@ def adjacency(graph: Any) -> sp.csr_array:
 
 def _where_largest(A: sp.csr_array) -> tuple[int, int]:
     entries = A.tocoo()
-    return tuple(int(k[np.argmax(entries.data)]) for k in entries.coords)
+    largest = np.argmax(entries.data)
+    return int(entries.row[largest]), int(entries.col[largest])
 
 
 def eigenvectors(graph: Any, d: int) -> Spectrum:
@@ -143,7 +153,11 @@ def _warn(L: sp.csr_array, spectrum: Spectrum) -> None:
 
 
 def smallest_eigenpairs(L: sp.csr_array, d: int) -> Spectrum:
-    """The d smallest eigenpairs of a symmetric positive semidefinite L, by the method that fits its size."""
+    """The d smallest eigenpairs of a symmetric positive semidefinite L, by the method that fits its size.
+
+    >>> round(smallest_eigenpairs(laplacian(1 - np.eye(5)), d=1).next_value, 6)  # five states, all joined
+    5.0
+    """
     n = L.shape[0]
     if not (isinstance(d, int | np.integer) and 1 <= d <= n):
         raise ValueError(f"d must be a whole number in 1 … {n}, the number of states: got {d!r}")
@@ -195,7 +209,12 @@ def fix_signs(vectors: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Eigenfunctions(Spectrum):
-    """Neumann eigenfunctions on a floor, known on a lattice of points with spacing h, shape (n, 2)."""
+    """Neumann eigenfunctions on a floor, known on a lattice of points with spacing h, shape (n, 2).
+
+    >>> floor = neumann((2.0, 1.0), d=2)  # the second one is √2 cos(πx/2), up to its sign
+    >>> np.abs(floor.at([[0, 0], [1, 0.3], [2, 1]])).round(2).tolist()
+    [[1.0, 1.41], [1.0, 0.0], [1.0, 1.41]]
+    """
 
     points: np.ndarray
     h: float
@@ -208,7 +227,7 @@ class Eigenfunctions(Spectrum):
         index[tuple(place.T + 1)] = np.arange(len(place))
         return index
 
-    def at(self, xy: np.ndarray) -> np.ndarray:
+    def at(self, xy: ArrayLike) -> np.ndarray:
         """The functions at positions xy, shape (..., 2) → (..., d), scaled to mean square 1 over the floor.
 
         Bilinear between the four lattice points around; those outside the floor are left out, which is what a
@@ -247,12 +266,15 @@ def neumann(domain: Layout | tuple[float, float], d: int, h: float = 0.1, radius
     [0, a]×[0, b]. Lattice points lie at ((i + ½)h, (j + ½)h); neighbours outside the domain are dropped, so the
     matrix is a graph Laplacian over h². For the lattice to fit the walls h must divide the sides of a rectangle, and
     1 and the radius on a layout.
+
+    >>> neumann((2.0, 1.0), d=2).values.round(1).tolist()  # 0 and (π/2)² = 2.467…
+    [0.0, 2.5]
     """
     if not h > 0:
         raise ValueError(f"h must be positive, got {h}")
-    on_map = isinstance(domain, Layout)
-    size = floor_size(domain) if on_map else np.asarray(domain, dtype=float)
-    for length in (1.0, radius) if on_map else size:
+    layout = domain if isinstance(domain, Layout) else None
+    size = np.asarray(domain, dtype=float) if layout is None else floor_size(layout)
+    for length in size if layout is None else (1.0, radius):
         cells = length / h
         if round(cells) < 1 or abs(cells - round(cells)) > 1e-6:
             raise ValueError(
@@ -261,9 +283,9 @@ def neumann(domain: Layout | tuple[float, float], d: int, h: float = 0.1, radius
     count = np.rint(size / h).astype(int)
     x, y = ((np.arange(k) + 0.5) * h for k in count)
     lattice = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1)
-    inside = is_free(domain, lattice, radius) if on_map else np.ones(count, dtype=bool)
-    if not inside.any():
-        raise ValueError(f"radius {radius} leaves no room on {domain.name}")
+    inside = np.ones(count, dtype=bool) if layout is None else is_free(layout, lattice, radius)
+    if layout is not None and not inside.any():
+        raise ValueError(f"radius {radius} leaves no room on {layout.name}")
     index = np.where(inside, np.cumsum(inside).reshape(inside.shape) - 1, -1)
     pairs = [(index[:-1].ravel(), index[1:].ravel()), (index[:, :-1].ravel(), index[:, 1:].ravel())]
     first, second = np.concatenate([np.stack(p)[:, (p[0] >= 0) & (p[1] >= 0)] for p in pairs], axis=1)

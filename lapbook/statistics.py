@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from lapbook.layouts import Seed
 
 
-def area(steps: np.ndarray, success: np.ndarray) -> np.ndarray:
+def area(steps: ArrayLike, success: ArrayLike) -> np.ndarray:
     """Mean height of success curves (..., points) between step 0 and the last of `steps` (points,); shape (...).
 
     The curves are joined by straight lines, beginning with 0 at step 0.
@@ -27,7 +28,7 @@ def area(steps: np.ndarray, success: np.ndarray) -> np.ndarray:
     return np.trapezoid(curve, np.append(0.0, steps), axis=-1) / steps[-1]
 
 
-def steps_to(steps: np.ndarray, success: np.ndarray, level: float) -> np.ndarray:
+def steps_to(steps: ArrayLike, success: ArrayLike, level: float) -> np.ndarray:
     """The first of `steps` (points,) at which curves (..., points) are at `level` or above; shape (...).
 
     inf where they never are: such an agent is slower than all others, which a median respects. A mean does not exist,
@@ -41,7 +42,7 @@ def steps_to(steps: np.ndarray, success: np.ndarray, level: float) -> np.ndarray
     return np.where(above.any(axis=-1), steps[above.argmax(axis=-1)], np.inf)
 
 
-def spearman(x: np.ndarray, y: np.ndarray) -> float:
+def spearman(x: ArrayLike, y: ArrayLike) -> float:
     """Spearman's rank correlation of two arrays of one shape; nan where one of them is constant.
 
     >>> spearman([1, 2, 3], [0.1, 0.5, 0.3])
@@ -57,7 +58,7 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def bootstrap(
-    outcomes: np.ndarray,
+    outcomes: ArrayLike,
     statistic: Callable[[np.ndarray], float | np.ndarray] = np.mean,
     resamples: int = 2000,
     level: float = 0.95,
@@ -69,6 +70,9 @@ def bootstrap(
     `over="seeds"` draws agents with replacement within each condition and goal: how sure is this, for these goals?
     `over="both"` draws the goals first, the same ones for all conditions: how sure for goals of this kind? Conditions
     are never drawn, and share their goals, so that a comparison of two stays paired by goal.
+
+    >>> bootstrap([[0.2, 0.2], [0.8, 0.8]]), bootstrap([[0.2, 0.2], [0.8, 0.8]], over="both")
+    ((0.5, 0.5), (0.2, 0.8))
     """
     outcomes = np.asarray(outcomes, dtype=float)
     if outcomes.ndim < 2 or 0 in outcomes.shape:
@@ -81,16 +85,16 @@ def bootstrap(
         raise ValueError(f"level must be between 0 and 1, got {level}")
     rng = np.random.default_rng(rng)
     goals, seeds = outcomes.shape[-2:]
-    drawn = []
+    drawn: list[ArrayLike] = []
     for _ in range(resamples):
         sample = outcomes[..., rng.integers(goals, size=goals), :] if over == "both" else outcomes
         sample = np.take_along_axis(sample, rng.integers(seeds, size=outcomes.shape), axis=-1)
         drawn.append(statistic(sample))
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(np.array(drawn), [(1 - level) / 2, (1 + level) / 2], axis=0)
     return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
 
-def _curve(steps: np.ndarray, success: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _curve(steps: ArrayLike, success: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     steps, success = np.asarray(steps, dtype=float), np.asarray(success, dtype=float)
     if steps.ndim != 1 or not len(steps) or not (np.diff(steps, prepend=0) > 0).all():
         raise ValueError("steps must be positive and increasing, one for each point of the curve")

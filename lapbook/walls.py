@@ -9,7 +9,10 @@ agent does not.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lapbook.layouts import Layout, Seed
 
@@ -17,7 +20,11 @@ RADIUS = 0.5  # the paper's ball has diameter 1
 
 
 def wall_boxes(layout: Layout) -> np.ndarray:
-    """Walls as rectangles (x0, y0, x1, y1), shape (m, 4): thin ones have zero width, lone pillars zero area."""
+    """Walls as rectangles (x0, y0, x1, y1), shape (m, 4): thin ones have zero width, lone pillars zero area.
+
+    >>> wall_boxes(Layout("###\\n#.#\\n###")).tolist()  # the four sides of a square
+    [[0.0, 0.0, 2.0, 0.0], [0.0, 2.0, 2.0, 2.0], [0.0, 0.0, 0.0, 2.0], [2.0, 0.0, 2.0, 2.0]]
+    """
     _check_closed(layout)
     wall = ~layout.free
     boxes = [(c0, r, c1, r) for r, c0, c1 in _runs(wall)]
@@ -34,8 +41,12 @@ def wall_boxes(layout: Layout) -> np.ndarray:
     return np.array(boxes, dtype=float)
 
 
-def clearance(layout: Layout, xy: np.ndarray) -> np.ndarray:
-    """Distance from positions xy, shape (..., 2), to the nearest wall, shape (...)."""
+def clearance(layout: Layout, xy: ArrayLike) -> np.ndarray:
+    """Distance from positions xy, shape (..., 2), to the nearest wall, shape (...).
+
+    >>> clearance(Layout("####\\n#..#\\n####"), [[1, 1], [1.5, 0.25]]).tolist()
+    [1.0, 0.25]
+    """
     xy = np.asarray(xy, dtype=float)
     nearest = np.full(xy.shape[:-1], np.inf)
     for x0, y0, x1, y1 in wall_boxes(layout):
@@ -45,7 +56,7 @@ def clearance(layout: Layout, xy: np.ndarray) -> np.ndarray:
     return nearest
 
 
-def is_free(layout: Layout, xy: np.ndarray, radius: float = RADIUS) -> np.ndarray:
+def is_free(layout: Layout, xy: ArrayLike, radius: float = RADIUS) -> np.ndarray:
     """Whether a ball of this radius may have its centre at xy, shape (..., 2): inside the floor, clear of walls.
 
     >>> from lapbook.layouts import GRID_ROOM
@@ -58,13 +69,23 @@ def is_free(layout: Layout, xy: np.ndarray, radius: float = RADIUS) -> np.ndarra
 
 
 def floor_size(layout: Layout) -> np.ndarray:
-    """Width and height of the floor."""
+    """Width and height of the floor.
+
+    >>> from lapbook.layouts import GRID_MAZE
+    >>> floor_size(GRID_MAZE).tolist()
+    [18.0, 18.0]
+    """
     rows, columns = layout.shape
     return np.array([columns - 1.0, rows - 1.0])
 
 
 def sample_free(layout: Layout, n: int, radius: float = RADIUS, rng: Seed = 0) -> np.ndarray:
-    """n independent centres, uniform over the free space, shape (n, 2)."""
+    """n independent centres, uniform over the free space, shape (n, 2).
+
+    >>> square = Layout("###\\n#.#\\n###")  # a ball of radius 0.9 has its centre within 0.1 of the middle
+    >>> bool((np.abs(sample_free(square, 50, radius=0.9) - 1) <= 0.1).all())
+    True
+    """
     rng = np.random.default_rng(rng)
     kept = np.empty((0, 2))
     while len(kept) < n:
@@ -75,7 +96,7 @@ def sample_free(layout: Layout, n: int, radius: float = RADIUS, rng: Seed = 0) -
     return kept[:n]
 
 
-def _runs(wall: np.ndarray):
+def _runs(wall: np.ndarray) -> Iterator[tuple[int, int, int]]:
     """(row, first, last) of every horizontal run of at least two wall cells."""
     edges = np.diff(np.pad(wall, ((0, 0), (1, 1))).astype(int), axis=1)
     for (r, first), (_, after) in zip(np.argwhere(edges == 1), np.argwhere(edges == -1), strict=True):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import nbformat
 import pytest
 import yaml
+
+from lapbook import plots
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
@@ -22,19 +25,57 @@ def code_cells(path: Path):
 
 def test_table_of_contents_and_folder_agree():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    listed = [toc["root"]] + [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
-    pages = [*NOTEBOOKS, *(ROOT / "book").glob("*.md")]
-    assert sorted(listed) == sorted(f"book/{path.stem}" for path in pages)
+    chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
+    sections = [section for chapter in chapters for section in chapter.get("sections", [])]
+    listed = [toc["root"]] + [page["file"] for page in chapters + sections]
+    pages = [*NOTEBOOKS, *(ROOT / "book").glob("**/*.md"), ROOT / "genindex.md"]
+    assert sorted(listed) == sorted(path.relative_to(ROOT).with_suffix("").as_posix() for path in pages)
+
+
+def figures(path: Path):
+    """Yield (number, cell) for the cells that show a picture or an explorer."""
+    for number, cell in code_cells(path):
+        shown = [output.get("data", {}) for output in cell.outputs]
+        if any("image/png" in data or "explorer.render(" in data.get("text/html", "") for data in shown):
+            yield number, cell
 
 
 @each_notebook
-def test_figures_have_alt_text_and_caption(path):
-    for number, cell in code_cells(path):
-        if any("image/png" in output.get("data", {}) for output in cell.outputs):
-            mystnb = cell.metadata.get("mystnb", {})
-            assert mystnb.get("image", {}).get("alt"), f"{path.name}, cell {number}: a figure without alt text"
-            if "figure" in mystnb:
-                assert mystnb["figure"].get("caption"), f"{path.name}, cell {number}: a numbered figure without caption"
+def test_figures_have_alt_text_and_a_caption_with_a_number(path):
+    missing = []
+    for number, cell in figures(path):
+        mystnb = cell.metadata.get("mystnb", {})
+        picture = any("image/png" in output.get("data", {}) for output in cell.outputs)
+        if picture and not mystnb.get("image", {}).get("alt"):  # an explorer says itself what it shows
+            missing.append(f"{path.name}, cell {number}: no alt text")
+        if not mystnb.get("figure", {}).get("caption"):
+            missing.append(f"{path.name}, cell {number}: no caption")
+        if not mystnb.get("figure", {}).get("name"):  # figures without a name get no number
+            missing.append(f"{path.name}, cell {number}: no name")
+    assert missing == []
+
+
+METHODS = "|".join(map(re.escape, plots.COLOURS))
+# Besides the two maps of lapbook.plots: an order (viridis), shares from 0 to 1 (Greys, Blues), an angle (twilight).
+MAPS = {"viridis", "Greys", "Blues", "twilight"}
+
+
+@each_notebook
+def test_figures_keep_to_one_style(path):
+    sources = {number: cell.source for number, cell in code_cells(path)}
+    everything = "\n".join(sources.values())
+    if "plt." in everything:
+        assert "plots.use_style()" in everything
+    wrong = []
+    for number, source in sources.items():
+        named = re.findall(r"""(?:cmap\s*=\s*|get_cmap\(|colormaps\[)["'](\w+)["']""", source)
+        wrong += [f"cell {number}: the colour map {name}" for name in named if name not in MAPS]
+        wrong += [
+            f"cell {number}: a colour of its own for {name}, which has one in lapbook.plots.COLOURS"
+            for name in re.findall(rf"""["']({METHODS})["']: *\(?["'](?:#|tab:|C\d)""", source)
+        ]
+        wrong += [f"cell {number}: {setting}" for setting in re.findall(r"rcParams|style\.use|jet\b|rainbow", source)]
+    assert wrong == []
 
 
 def test_outputs_are_rarely_left_unchecked():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from browser import TYPESET
+
 from conftest import PAGES
 
-TYPESET = "async () => { if (window.MathJax?.startup?.promise) await MathJax.startup.promise }"
+MAX_BYTES = 3_000_000
 TOO_WIDE = """() => document.documentElement.scrollWidth <= innerWidth + 1 ? [] :
     [...document.body.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)
         .slice(0, 5).map(e => e.outerHTML.slice(0, 120))"""
@@ -14,12 +16,13 @@ TOO_WIDE = """() => document.documentElement.scrollWidth <= innerWidth + 1 ? [] 
 @pytest.mark.parametrize("scheme", ["http", "file"])
 @pytest.mark.parametrize("name", PAGES or ["(no built book)"])
 def test_page_works_offline_and_fits_a_phone(browser, origins, name, scheme):
-    origin, problems = origins[scheme], []
+    origin, problems, sizes = origins[scheme], [], []
     inside = (origin, "data:", "blob:")
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.on("request", lambda r: r.url.startswith(inside) or problems.append(f"request leaves the site: {r.url}"))
     page.on("requestfailed", lambda r: problems.append(f"request failed: {r.url} ({r.failure})"))
     page.on("response", lambda r: r.status >= 400 and problems.append(f"status {r.status}: {r.url}"))
+    page.on("response", lambda r: sizes.append(int(r.headers.get("content-length", 0))))
     page.on("pageerror", lambda e: problems.append(f"page error: {e}"))
     page.on("console", lambda m: m.type == "error" and problems.append(f"console error: {m.text}"))
     try:
@@ -28,6 +31,8 @@ def test_page_works_offline_and_fits_a_phone(browser, origins, name, scheme):
         page.wait_for_load_state("networkidle")
         page.evaluate(TYPESET)
 
+        if sum(sizes) > MAX_BYTES:  # from disk there is no length to read, but the files are the same
+            problems.append(f"{sum(sizes) / 1e6:.2f} MB to load, the limit is {MAX_BYTES / 1e6:.0f} MB")
         if page.locator(".math").count() and not page.locator("mjx-container").count():
             problems.append("MathJax has set no formula")
         problems += [

@@ -73,8 +73,8 @@ def test_every_group_on_both_maps_with_three_seeds():
 
 
 def test_a_small_run_follows_both_quantities_of_figure_9(tmp_path, monkeypatch):
-    short = dataclasses.replace(lb.training.PRESETS["paper-scaled"], steps=60)
-    monkeypatch.setitem(lb.training.PRESETS, "paper-scaled", short)
+    short = dataclasses.replace(lb.settings.PRESETS["paper-scaled"], steps=60)
+    monkeypatch.setitem(lb.settings.PRESETS, "paper-scaled", short)
     monkeypatch.setitem(experiment.EVERY, "paper-scaled", 20)
     setting = {"env": "GridMaze", "group": "equalised", "preset": "paper-scaled", "d": 10, "seed": 0}
     reports = []

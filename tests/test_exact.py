@@ -4,7 +4,7 @@ from scipy.sparse import csgraph
 
 import lapbook as lb
 from lapbook import paper
-from lapbook.experiments import EXPERIMENTS, exact
+from lapbook.experiments import EXPERIMENTS, exact, theorems
 from lapbook.results import name, read
 
 SMALL = {"theorem-1": {"frames": 20, "steps": 300}, "finite-differences": {"spacings": (0.5, 0.25), "finest": 0.1}}
@@ -22,12 +22,12 @@ def test_each_setting_has_its_own_name():
 def test_random_parts_are_what_they_say():
     rng = np.random.default_rng(0)
     for n in (2, 5, 30):
-        A = exact.random_graph(n, rng)
+        A = theorems.random_graph(n, rng)
         assert (A == A.T).all()
         assert not A.diagonal().any()
         assert (A >= 0).all()
         assert csgraph.connected_components(A)[0] == 1
-        Q, c = exact.rotation(n, rng), exact.decreasing(n, rng)
+        Q, c = theorems.rotation(n, rng), theorems.decreasing(n, rng)
         assert np.allclose(Q.T @ Q, np.eye(n))
         assert (np.diff(c) < 0).all()
         assert c[-1] > 0
@@ -39,7 +39,7 @@ def test_theorem_1_and_what_happens_without_its_condition(monkeypatch):
     assert found["minimisers_among_orders"] == 1
     assert min(found["least_gap"], found["least_gap_outside"]) > 0
     assert max(found["identity_error"], -found["least_slack"], found["excess_of_bound"]) < 1e-12
-    monkeypatch.setattr(exact, "decreasing", lambda d, rng: np.arange(1.0, d + 1))
+    monkeypatch.setattr(theorems, "decreasing", lambda d, rng: np.arange(1.0, d + 1))
     assert measured("theorem-1")["least_gap"] < -0.01
 
 
@@ -50,7 +50,7 @@ def test_lemmas_hold_for_rotations_and_not_for_other_matrices(monkeypatch):
     assert found["least_gap"] > 0
     assert found["least_kernel"] > -1e-12
     assert found["change_for_negative_c"] < 1e-11
-    monkeypatch.setattr(exact, "rotation", lambda d, rng: rng.random((d, d)))
+    monkeypatch.setattr(theorems, "rotation", lambda d, rng: rng.random((d, d)))
     assert measured("lemma-1")["difference"] > 0.1
     assert measured("theorem-2")["lemma_2"] > 0.1
 

@@ -9,11 +9,13 @@ import pytest
 from docutils.nodes import make_id
 
 import lapbook as lb
-from lapbook import ledger, paper, remarks, verdicts
+from lapbook import ledger, paper
 from lapbook.experiments import EXPERIMENTS
 from lapbook.experiments.common import cut_short
+from lapbook.ledger import agents, remarks, representations, verdicts
+from lapbook.ledger.deviations import DEVIATIONS
+from lapbook.ledger.verdicts import ANOTHER, LOST, SHORT, SHOWN, compare, holds, shown
 from lapbook.results import folder, name, save
-from lapbook.verdicts import ANOTHER, LOST, SHORT, SHOWN, compare, holds, shown
 
 BOOK = Path(__file__).resolve().parent.parent / "book"
 # Everything that has a number of its own in the paper and its appendix, in its order.
@@ -228,10 +230,10 @@ def test_runs_that_stopped_on_flat_curves_are_judged_and_told(tmp_path):
 
 def test_pictures_are_judged_by_the_dimension_with_the_lowest_mean():
     good, bad, base = ({"metrics": {"sim_gt_per_dim": d}} for d in ([1.0, 0.97], [1.0, 0.85], [0.2, 0.4]))
-    assert verdicts.looks_alike([good], [base]).verdict == "reproduced"
-    assert verdicts.looks_alike([bad], [base]).verdict == "differs"
-    assert verdicts.looks_alike([good], [good]).verdict == "differs"
-    finding = verdicts.looks_alike([good, bad], [base], [bad], [base])
+    assert representations.looks_alike([good], [base]).verdict == "reproduced"
+    assert representations.looks_alike([bad], [base]).verdict == "differs"
+    assert representations.looks_alike([good], [good]).verdict == "differs"
+    finding = representations.looks_alike([good, bad], [base], [bad], [base])
     assert finding.verdict == "reproduced"  # in the mean over runs; images are told beside
     assert finding.ours.startswith("lowest mean over runs of a dimension 0.91 (dimension 2); baseline 0.30")
     assert finding.ours.endswith("(differs)")
@@ -244,10 +246,10 @@ def test_runs_agree_or_do_not(tmp_path):
         for group, vectors in ((same, np.eye(8)[:, :4]), (others, rng.standard_normal((40, 4)))):
             file = save(made_up(seed, 0.0), {"vectors": vectors}, tmp_path / str(len(same) + 10 * len(others)))
             group.append({"file": str(file)})
-    assert verdicts.agreement_of_runs(same, alike=True).verdict == "reproduced"
-    assert verdicts.agreement_of_runs(same, alike=False).verdict == "differs"
-    assert verdicts.agreement_of_runs(others, alike=False).verdict == "reproduced"
-    assert verdicts.agreement_of_runs(same[:1], alike=True).verdict == SHORT
+    assert representations.agreement_of_runs(same, alike=True).verdict == "reproduced"
+    assert representations.agreement_of_runs(same, alike=False).verdict == "differs"
+    assert representations.agreement_of_runs(others, alike=False).verdict == "reproduced"
+    assert representations.agreement_of_runs(same[:1], alike=True).verdict == SHORT
 
 
 def test_one_dimension_that_differs_is_enough(tmp_path):
@@ -257,21 +259,21 @@ def test_one_dimension_that_differs_is_enough(tmp_path):
         vectors = np.eye(24)[:, :20]
         vectors[:, 19] = np.eye(24)[:, 19 + seed]
         runs.append({"file": str(save(made_up(seed, 0.0), {"vectors": vectors}, tmp_path))})
-    finding = verdicts.agreement_of_runs(runs, alike=True)
+    finding = representations.agreement_of_runs(runs, alike=True)
     assert finding.ours == "SimRUN 0.95; dimensions 1 to 20: 0.00 to 1.00, least in dimension 20"
     assert finding.verdict == "differs"
-    assert verdicts.agreement_of_runs(runs, alike=True, first=3).verdict == "reproduced"
+    assert representations.agreement_of_runs(runs, alike=True, first=3).verdict == "reproduced"
 
 
 def test_an_arm_with_fewer_agents_has_the_wider_interval():
     """Its agents count as many as they are: the interval of the mean of 5 is √3 times that of the mean of 15."""
     few = np.tile([[-2.0, -1.0, 0.0, 1.0, 2.0]], (1, 1))
     many, constant = np.tile(few, 3), np.zeros((1, 15))
-    widths = [high - low for _, low, high in (verdicts.lead(constant, few), verdicts.lead(constant, many))]
+    widths = [high - low for _, low, high in (agents.lead(constant, few), agents.lead(constant, many))]
     assert widths[0] / widths[1] == pytest.approx(np.sqrt(3), rel=0.1)
-    assert verdicts.lead(constant, few)[0] == 0
+    assert agents.lead(constant, few)[0] == 0
     goals = np.arange(4.0)[:, None] * np.ones((4, 5))
-    assert verdicts.lead(goals + 1, goals) == (1.0, 1.0, 1.0)  # the goals are shared
+    assert agents.lead(goals + 1, goals) == (1.0, 1.0, 1.0)  # the goals are shared
 
 
 def test_distances_from_the_span_are_judged_at_every_snapshot(tmp_path):
@@ -282,13 +284,13 @@ def test_distances_from_the_span_are_judged_at_every_snapshot(tmp_path):
     for kind, last in (("in", truth[:, :10]), ("out", outside)):
         stored = {"snapshots": np.array([truth[:, :10], last]), "snapshot_steps": np.array([1000, 2000])}
         files[kind] = [{**made_up(0, 0.9), "file": str(save(made_up(0, 0.9), stored, tmp_path / kind))}]
-    assert verdicts.kept_to_span(files["in"], files["in"], [], []).verdict == "reproduced"
-    finding = verdicts.kept_to_span(files["out"], files["in"], [], [])
+    assert representations.kept_to_span(files["in"], files["in"], [], []).verdict == "reproduced"
+    finding = representations.kept_to_span(files["out"], files["in"], [], [])
     assert finding.verdict == "differs"
     assert finding.ours.startswith("GridRoom: largest 0.29, in dimension 10 at step 2,000")
 
 
-def agents(where, method, heights, goals=(3, 5), steps=(10, 20), variant="mixed"):
+def shaped(where, method, heights, goals=(3, 5), steps=(10, 20), variant="mixed"):
     """A made-up record of shaped agents whose success is constant: a height for each reward."""
     curves = np.ones((1, len(heights), len(goals), 1, len(steps))) * np.reshape(
         list(heights.values()), (1, -1, 1, 1, 1)
@@ -299,16 +301,16 @@ def agents(where, method, heights, goals=(3, 5), steps=(10, 20), variant="mixed"
 
 
 def test_deep_agents_are_compared_on_common_goals_and_steps(tmp_path):
-    ours = agents(tmp_path / "a", "ggd", {"dim 2": 0.9, "all": 0.5}, goals=(3, 5, 7), steps=(10, 20, 30))
-    none = agents(tmp_path / "b", "none", {"position": 0.4, "sparse": 0.2})
-    base = agents(tmp_path / "c", "gd", {"dim 7": 0.3, "all": 0.5})
-    finding = verdicts.deep_agents([ours], [none], [base])
+    ours = shaped(tmp_path / "a", "ggd", {"dim 2": 0.9, "all": 0.5}, goals=(3, 5, 7), steps=(10, 20, 30))
+    none = shaped(tmp_path / "b", "none", {"position": 0.4, "sparse": 0.2})
+    base = shaped(tmp_path / "c", "gd", {"dim 7": 0.3, "all": 0.5})
+    finding = agents.deep_agents([ours], [none], [base])
     assert finding.verdict == "reproduced"
     assert finding.ours.startswith("2 goals, 20 steps: area 0.68, ahead of\nall of ours +0.30 [+0.30, +0.30]\n(x, y)")
-    better = agents(tmp_path / "d", "gd", {"dim 7": 0.95, "all": 0.5})
-    assert verdicts.deep_agents([ours], [none], [better]).verdict == "differs"
-    assert verdicts.deep_on_maps([ours], [none], [], [], [], []).verdict == SHORT
-    assert verdicts.deep_on_maps(*[[ours], [none], [base]] * 2).verdict == "reproduced"
+    better = shaped(tmp_path / "d", "gd", {"dim 7": 0.95, "all": 0.5})
+    assert agents.deep_agents([ours], [none], [better]).verdict == "differs"
+    assert agents.deep_on_maps([ours], [none], [], [], [], []).verdict == SHORT
+    assert agents.deep_on_maps(*[[ours], [none], [base]] * 2).verdict == "reproduced"
 
 
 def test_the_row_of_deep_agents_fills_itself(tmp_path):
@@ -385,6 +387,6 @@ def test_reward_shaping_is_judged_as_the_paper_writes_it(rows):
 
 def test_deviations_name_a_chapter():
     pages = {see.split("#")[0][:2] for see in remarks.SEE.values()}
-    for deviation in remarks.deviations():
+    for deviation in DEVIATIONS:
         assert deviation.chapter in pages
         assert all(deviation)

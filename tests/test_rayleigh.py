@@ -4,7 +4,7 @@ from scipy.stats import ortho_group
 
 import lapbook as lb
 from lapbook.layouts import GRID_ROOM
-from lapbook.rayleigh import data_spectrum, ritz, rotation, turned
+from lapbook.rayleigh import data_spectrum, ritz, rotation, turned, wide_ritz
 from lapbook.spectrum import eigenvectors
 
 TRUTH = eigenvectors(GRID_ROOM, 10)
@@ -74,6 +74,14 @@ def test_sampled_pairs_give_nearly_the_same(rep, monkeypatch):
     assert (sampled[0] == sampled[1]).all()
     assert (sampled[0] != sampled[2]).any()
     assert sampled[0] == pytest.approx(exact, rel=0.05, abs=1e-9)
+
+
+def test_sampled_pairs_give_nearly_the_same_in_the_last_layer(rep, monkeypatch):
+    exact, values = wide_ritz(rep, DATA)
+    monkeypatch.setattr(lb.rayleigh, "EXACT_UP_TO", 10)
+    sampled, sampled_values = wide_ritz(rep, DATA, samples=20_000)
+    assert sampled_values == pytest.approx(values, rel=0.1, abs=1e-6)
+    assert lb.span_distance(sampled(DATA.observations), exact(DATA.observations)) < 0.1
 
 
 def test_the_spectrum_of_much_data_is_the_truth():

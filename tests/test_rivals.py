@@ -13,8 +13,9 @@ import lapbook as lb
 from lapbook.files import read, write
 from lapbook.objective import coefficients, pair_loss, penalty
 from lapbook.rivals import PRESETS, Allo, NestedOMM, allo, allo_lagrangian, omm, omm_objective
+from lapbook.settings import Settings, preset
 from lapbook.spectrum import laplacian
-from lapbook.training import CollapsingDimension, Representation, Settings, learn, preset
+from lapbook.training import CollapsingDimension, Representation, learn
 
 LAYOUT = lb.layouts.rooms(1, 3, size=3)
 D = 3

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import lapbook as lb
+from lapbook.envs.point import has_physics, positions_of
 from lapbook.layouts import GRID_ROOM
 from lapbook.rollouts import Data
 
@@ -16,6 +17,15 @@ def test_trajectories_are_walks_on_the_map():
     walks = data.states[data.index]
     here, there = walks[:, :-1].ravel(), walks[:, 1:].ravel()
     assert (GRID_ROOM.moves[here] == there[:, None]).any(axis=1).all()
+
+
+@pytest.mark.skipif(not has_physics(), reason="PyBullet is not installed")
+def test_trajectories_of_balls_are_small_steps():
+    data = lb.collect("lapbook/PointRoom-v0", transitions=60, length=20, rng=0)
+    assert (data.index == np.arange(3 * 21).reshape(21, 3).T).all()  # no position recurs
+    assert positions_of(GRID_ROOM, data.observations) == pytest.approx(data.states, abs=1e-5)
+    steps = np.linalg.norm(np.diff(data.states[data.index], axis=1), axis=-1)
+    assert 0 < steps.max() <= 0.5 + 1e-6
 
 
 def test_transition_counts_match_the_random_walk():

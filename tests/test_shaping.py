@@ -12,7 +12,7 @@ from lapbook.experiments.common import cut_short
 from lapbook.layouts import GRID_MAZE, GRID_ROOM, Layout
 from lapbook.qlearning import greedy, optimal, success
 from lapbook.results import name
-from lapbook.shaping import basin, by_all, by_dimension, false_summits, monotonicity, potential_based, state_at
+from lapbook.shaping import by_all, by_dimension, false_summits, monotonicity, potential_based, state_at
 
 CORRIDOR = Layout(".....", "corridor")
 TRUTH = lb.spectrum.eigenvectors(GRID_ROOM, 10)
@@ -49,7 +49,7 @@ def test_in_a_maze_reachability_is_the_length_of_the_path(rows, columns, seed):
     goal = seed % layout.n
     values = shaping.reachability_aware(layout, spectrum.vectors[:, 1:], spectrum.values[1:], goal)
     assert values**2 == pytest.approx(layout.distances(goal), abs=1e-6)
-    assert (monotonicity(layout, values, goal), basin(layout, values, goal)) == (1, 1)
+    assert monotonicity(layout, values, goal) == 1
     assert len(false_summits(layout, values, goal)) == 0
 
 
@@ -103,13 +103,11 @@ def test_the_papers_reward_can_teach_to_stay_away():
     assert best(GRID_ROOM, potential_based(GRID_ROOM, pseudo, goal, 0.99), goal)[1] == 1
 
 
-def test_summits_and_basins_by_hand():
+def test_summits_and_slopes_by_hand():
     values = [3, 1, 2, 4, 5]
     assert false_summits(CORRIDOR, values, 4).tolist() == [0]
-    assert basin(CORRIDOR, values, 4) == 0.5  # from 0 nowhere, from 1 to the better of its neighbours, which is 0
     assert monotonicity(CORRIDOR, values, 4) == 0.75
     assert monotonicity(CORRIDOR, values, 1) == 0
-    assert basin(CORRIDOR, values, 1) == 0
     assert false_summits(CORRIDOR, np.zeros(5), 2).tolist() == [0, 1, 3, 4]  # a plateau leads nowhere
     square = Layout("..\n..")
     assert monotonicity(square, [0, 1, 1, 2], 3) == 1
@@ -118,20 +116,15 @@ def test_summits_and_basins_by_hand():
 
 @settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
-def test_basins_agree_with_climbing(seed):
+def test_climbing_ends_at_the_goal_or_at_a_false_summit(seed):
     rng = np.random.default_rng(seed)
     values, goal = rng.standard_normal(GRID_MAZE.n), int(rng.integers(GRID_MAZE.n))
     values[goal] = 9
-    reached = 0
     for s in range(GRID_MAZE.n):
-        start = s
         while values[GRID_MAZE.moves[s]].max() > values[s]:
             s = GRID_MAZE.moves[s][values[GRID_MAZE.moves[s]].argmax()]
-        reached += s == goal != start
         assert s == goal or s in false_summits(GRID_MAZE, values, goal)
-    assert basin(GRID_MAZE, values, goal) == pytest.approx(reached / (GRID_MAZE.n - 1))
-    distance = -GRID_MAZE.distances(goal)
-    assert (basin(GRID_MAZE, distance, goal), monotonicity(GRID_MAZE, distance, goal)) == (1, 1)
+    assert monotonicity(GRID_MAZE, -GRID_MAZE.distances(goal), goal) == 1
 
 
 @pytest.mark.parametrize("layout", [GRID_ROOM, GRID_MAZE, CORRIDOR])
@@ -166,7 +159,6 @@ def test_goals_that_are_no_states_are_refused(goal):
         lambda: by_dimension(GRID_ROOM, TRUTH.vectors, 2, goal),
         lambda: by_all(GRID_ROOM, TRUTH.vectors, goal),
         lambda: potential_based(GRID_ROOM, values, goal, 0.9),
-        lambda: basin(GRID_ROOM, values, goal),
         lambda: monotonicity(GRID_ROOM, values, goal),
         lambda: false_summits(GRID_ROOM, values, goal),
     ):

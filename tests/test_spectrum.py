@@ -189,6 +189,17 @@ def test_interpolation_reaches_every_free_position():
     assert np.abs(f[:, 0] - 1).max() < 1e-9
 
 
+def test_a_little_off_the_floor_the_nearest_point_counts():
+    f = neumann(GRID_ROOM, 3, h=0.1)  # its first points have x = 0.55, and the next ones towards the wall are missing
+    assert (f.at([0.4, 2.55]) == f.at([0.55, 2.55])).all()
+
+
+def test_what_did_not_converge_is_refused(monkeypatch):
+    monkeypatch.setattr(spectrum, "RESIDUAL", 0.0)
+    with pytest.raises(ArithmeticError, match="eigenvectors did not converge"):
+        eigenvectors(path(5), 3)
+
+
 def test_bad_spacing_is_refused():
     with pytest.raises(ValueError, match="h must be positive, got 0"):
         neumann((1, 1), 2, h=0)

@@ -11,19 +11,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import lapbook as lb
+from lapbook.encoders import build, initialise
 from lapbook.rollouts import Data
-from lapbook.training import (
-    PRESETS,
-    CollapsingDimension,
-    Representation,
-    Settings,
-    build,
-    initialise,
-    learn,
-    lookup,
-    preset,
-    sampled_loss,
-)
+from lapbook.settings import PRESETS, Settings, preset
+from lapbook.training import CollapsingDimension, Representation, learn, lookup, sampled_loss
 
 LAYOUT = lb.layouts.rooms(1, 3, size=3)
 D = 4

@@ -13,16 +13,19 @@ episode lasts is a choice of whoever collects the data. `gymnasium.make_vec` giv
 
 import gymnasium
 
-from lapbook.layouts import GRID_MAZE, GRID_ROOM
-
 
 def register() -> None:
-    """Register all environments with Gymnasium."""
+    """Register all environments with Gymnasium.
+
+    >>> gymnasium.spec("lapbook/GridRoom-v0").kwargs
+    {'layout': 'GridRoom'}
+    """
     for kind, module in (("Grid", "lapbook.envs.grid"), ("Point", "lapbook.envs.point")):
-        for suffix, arguments in (("Room", {"layout": GRID_ROOM}), ("Maze", {"layout": GRID_MAZE}), ("", {})):
+        for name in (f"{kind}Room", f"{kind}Maze", kind):
             gymnasium.register(
-                f"lapbook/{kind}{suffix}-v0",
+                f"lapbook/{name}-v0",
                 entry_point=f"{module}:{kind}Env",
                 vector_entry_point=f"{module}:{kind}VectorEnv",
-                kwargs=arguments,
+                # by name, so that maps and what they need are imported when an environment is made, not before
+                kwargs={} if name == kind else {"layout": name},
             )

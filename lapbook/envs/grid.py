@@ -12,17 +12,24 @@ from minigrid.core.grid import Grid
 from minigrid.core.mission import MissionSpace
 from minigrid.core.world_object import Wall
 from minigrid.minigrid_env import MiniGridEnv
+from numpy.typing import ArrayLike
 
 from lapbook.layouts import ACTIONS, Layout, check_layout
 
 OBSERVATIONS = ("xy", "image")
 
 
-def observe(layout: Layout, states: np.ndarray, obs: str = "xy") -> np.ndarray:
+def observe(layout: Layout, states: ArrayLike, obs: str = "xy") -> np.ndarray:
     """What the agent sees in each of the states, an integer array of any shape (...).
 
     `"xy"` gives the position scaled to [-1, 1], shape (..., 2). `"image"` gives the map from above, one pixel per
     cell in MiniGrid's colours scaled to [0, 1], the agent red: shape (..., rows, columns, 3).
+
+    >>> corridor = Layout("#####\\n#...#\\n#####")
+    >>> observe(corridor, [0, 1, 2]).tolist()
+    [[-0.5, 0.0], [0.0, 0.0], [0.5, 0.0]]
+    >>> (255 * observe(corridor, 1, "image")[1, :, 0]).round().tolist()  # the red of its middle row; walls are grey
+    [100.0, 0.0, 255.0, 0.0, 100.0]
     """
     states = np.asarray(states)
     if obs == "xy":
@@ -37,13 +44,21 @@ def observe(layout: Layout, states: np.ndarray, obs: str = "xy") -> np.ndarray:
 
 
 def observation_space(layout: Layout, obs: str) -> gymnasium.spaces.Box:
-    """The Gymnasium space of `observe(layout, state, obs)` for one state."""
+    """The Gymnasium space of `observe(layout, state, obs)` for one state.
+
+    >>> observation_space(Layout("#####\\n#...#\\n#####"), "image").shape
+    (3, 5, 3)
+    """
     shape = observe(layout, 0, obs).shape
     return gymnasium.spaces.Box(-1.0 if obs == "xy" else 0.0, 1.0, shape, np.float32)
 
 
 def no_reward_no_end(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Reward, terminated and truncated of n environments in which nothing of the kind happens, shape (n,) each."""
+    """Reward, terminated and truncated of n environments in which nothing of the kind happens, shape (n,) each.
+
+    >>> [entry.tolist() for entry in no_reward_no_end(2)]
+    [[0.0, 0.0], [False, False], [False, False]]
+    """
     return np.zeros(n), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
 
 
@@ -52,10 +67,16 @@ class GridEnv(MiniGridEnv):
 
     The state's number is in `info["state"]`. `reset(options={"state": s})` starts there, otherwise the start is
     uniform over all states. The reward is 0 and an episode has no end of its own.
+
+    >>> env = GridEnv(Layout("#####\\n#...#\\n#####"))
+    >>> _ = env.reset(options={"state": 1})
+    >>> [env.step(1)[-1]["state"] for _ in range(3)]  # to the right, until the wall
+    [2, 2, 2]
     """
 
-    def __init__(self, layout: Layout, obs: str = "xy", render_mode: str | None = None) -> None:
-        rows, columns = check_layout(layout).shape
+    def __init__(self, layout: Layout | str, obs: str = "xy", render_mode: str | None = None) -> None:
+        layout = check_layout(layout)
+        rows, columns = layout.shape
         if min(rows, columns) < 3:
             raise ValueError(f"layout must be at least 3×3 for MiniGrid, got {rows}×{columns}: draw its outer wall")
         super().__init__(
@@ -83,14 +104,14 @@ class GridEnv(MiniGridEnv):
     def _seen(self) -> tuple[np.ndarray, dict[str, Any]]:
         return observe(self.layout, self.state, self.obs), {"state": self.state}
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start in `options["state"]`, or anywhere."""
         super().reset(seed=seed)
         if options and "state" in options:
             self._stand(int(_checked_states(self.layout, options["state"], ())))
         return self._seen()
 
-    def step(self, action: int):
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Move; returns observation, 0.0, False, False, {"state": s}."""
         self._stand(int(self.layout.moves[self.state, _checked_actions(action, ())]))
         self.step_count += 1
@@ -101,13 +122,19 @@ class GridEnv(MiniGridEnv):
 
 
 class GridVectorEnv(gymnasium.vector.VectorEnv):
-    """`num_envs` agents on one layout, moved together by one look-up in `layout.moves`."""
+    """`num_envs` agents on one layout, moved together by one look-up in `layout.moves`.
+
+    >>> envs = GridVectorEnv(Layout("#####\\n#...#\\n#####"), num_envs=2)
+    >>> _ = envs.reset(options={"state": [0, 2]})
+    >>> envs.step(np.array([1, 0]))[-1]["state"].tolist()  # one to the right, the other to the left
+    [1, 1]
+    """
 
     metadata = {"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED}
 
-    def __init__(self, layout: Layout, num_envs: int = 1, obs: str = "xy", render_mode: None = None) -> None:
+    def __init__(self, layout: Layout | str, num_envs: int = 1, obs: str = "xy", render_mode: None = None) -> None:
         self.layout, self.num_envs, self.obs, self.render_mode = check_layout(layout), num_envs, obs, render_mode
-        self.single_observation_space = observation_space(layout, obs)
+        self.single_observation_space = observation_space(self.layout, obs)
         self.single_action_space = gymnasium.spaces.Discrete(len(ACTIONS))
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -116,7 +143,9 @@ class GridVectorEnv(gymnasium.vector.VectorEnv):
     def _seen(self) -> tuple[np.ndarray, dict[str, Any]]:
         return observe(self.layout, self.states, self.obs), {"state": self.states.copy()}
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start in `options["state"]`, shape (num_envs,), or anywhere."""
         super().reset(seed=seed)
         if options and "state" in options:
@@ -125,7 +154,7 @@ class GridVectorEnv(gymnasium.vector.VectorEnv):
             self.states = self.np_random.integers(self.layout.n, size=self.num_envs)
         return self._seen()
 
-    def step(self, actions: np.ndarray):
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Move all agents; actions of shape (num_envs,)."""
         self.states = self.layout.moves[self.states, _checked_actions(actions, (self.num_envs,))]
         observations, infos = self._seen()

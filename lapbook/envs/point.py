@@ -6,12 +6,14 @@ import contextlib
 import os
 import sys
 import weakref
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike
 
 from lapbook.envs.grid import no_reward_no_end
 from lapbook.layouts import Layout, check_layout
@@ -29,6 +31,11 @@ class Balls:
 
     `move(angles)` rolls every ball `step` along its own direction, sliding along whatever walls it meets. `step` is
     small (half the ball's diameter); it is made in `substeps` physics steps, so that a ball can turn a corner in it.
+
+    >>> balls = Balls(Layout("#####\\n#...#\\n#####"), n=2)
+    >>> _ = balls.place(np.array([[1.0, 1.0], [3.4, 1.0]]))
+    >>> balls.move(np.zeros(2)).round(2).tolist()  # by 0.5 to the right; the wall at x = 4 stops a ball at 3.5
+    [[1.5, 1.0], [3.5, 1.0]]
     """
 
     def __init__(self, layout: Layout, n: int, step: float = 0.5, substeps: int = 2) -> None:
@@ -122,18 +129,30 @@ class Balls:
         return np.reshape(image, (rows, columns, 4))[..., :3].astype(np.uint8)
 
 
-def observe(layout: Layout, positions: np.ndarray) -> np.ndarray:
-    """Positions on the floor, shape (..., 2), scaled to [-1, 1]: what the agent sees."""
+def observe(layout: Layout, positions: ArrayLike) -> np.ndarray:
+    """Positions on the floor, shape (..., 2), scaled to [-1, 1]: what the agent sees.
+
+    >>> observe(check_layout("PointRoom"), [[10, 10], [20, 5]]).tolist()
+    [[0.0, 0.0], [1.0, -0.5]]
+    """
     return (2 * np.asarray(positions) / floor_size(layout) - 1).astype(np.float32)
 
 
-def positions_of(layout: Layout, observations: np.ndarray) -> np.ndarray:
-    """Where on the floor an agent is that sees this, shape (..., 2): the inverse of `observe`."""
+def positions_of(layout: Layout, observations: ArrayLike) -> np.ndarray:
+    """Where on the floor an agent is that sees this, shape (..., 2): the inverse of `observe`.
+
+    >>> positions_of(check_layout("PointRoom"), [1, -0.5]).tolist()
+    [20.0, 5.0]
+    """
     return (np.asarray(observations, dtype=float) + 1) * floor_size(layout) / 2
 
 
 def spaces() -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
-    """Observation and action space of one ball, new ones each time: a space carries its own random numbers."""
+    """Observation and action space of one ball, new ones each time: a space carries its own random numbers.
+
+    >>> [space.shape for space in spaces()]
+    [(2,), (1,)]
+    """
     box = gymnasium.spaces.Box
     return box(-1, 1, (2,), np.float32), box(0, np.float32(2 * np.pi), (1,), np.float32)
 
@@ -144,26 +163,35 @@ class PointEnv(gymnasium.Env):
     Angles turn from the x axis towards the y axis, which points down the map. The position on the floor is in
     `info["state"]`; `reset(options={"state": (x, y)})` starts there, otherwise the start is uniform over the free
     space. The reward is 0 and an episode has no end of its own.
+
+    >>> env = PointEnv("PointRoom")
+    >>> _ = env.reset(options={"state": (2.5, 2.5)})
+    >>> env.step(np.array([np.pi / 2]))[-1]["state"].round(2).tolist()  # down the map
+    [2.5, 3.0]
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
 
-    def __init__(self, layout: Layout, step: float = 0.5, substeps: int = 2, render_mode: str | None = None) -> None:
-        self.layout, self.render_mode = layout, render_mode
+    def __init__(
+        self, layout: Layout | str, step: float = 0.5, substeps: int = 2, render_mode: str | None = None
+    ) -> None:
+        self.layout, self.render_mode = check_layout(layout), render_mode
         self.observation_space, self.action_space = spaces()
-        self._balls = Balls(layout, 1, step, substeps)
+        self._balls = Balls(self.layout, 1, step, substeps)
 
     def _seen(self) -> tuple[np.ndarray, dict[str, Any]]:
         state = self._balls.positions()[0]
         return observe(self.layout, state), {"state": state}
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start at `options["state"]`, or anywhere free."""
         super().reset(seed=seed)
         self._balls.place(_starts(self.layout, options, (1, 2), self.np_random))
         return self._seen()
 
-    def step(self, action: np.ndarray):
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Roll; returns observation, 0.0, False, False, {"state": (x, y)}."""
         self._balls.move(_checked_angles(action, (1,)))
         observation, info = self._seen()
@@ -179,26 +207,34 @@ class PointEnv(gymnasium.Env):
 
 
 class PointVectorEnv(gymnasium.vector.VectorEnv):
-    """`num_envs` balls in one physics world."""
+    """`num_envs` balls in one physics world.
+
+    >>> envs = PointVectorEnv("PointRoom", num_envs=2)
+    >>> _ = envs.reset(options={"state": [[2.5, 2.5], [2.5, 2.5]]})
+    >>> envs.step(np.array([[0.0], [np.pi]]))[-1]["state"].round(2).tolist()  # apart, not into each other
+    [[3.0, 2.5], [2.0, 2.5]]
+    """
 
     metadata = {"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED}
 
     def __init__(
-        self, layout: Layout, num_envs: int = 1, step: float = 0.5, substeps: int = 2, render_mode: None = None
+        self, layout: Layout | str, num_envs: int = 1, step: float = 0.5, substeps: int = 2, render_mode: None = None
     ) -> None:
-        self.layout, self.num_envs, self.render_mode = layout, num_envs, render_mode
+        self.layout, self.num_envs, self.render_mode = check_layout(layout), num_envs, render_mode
         self.single_observation_space, self.single_action_space = spaces()
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._balls = Balls(layout, num_envs, step, substeps)
+        self._balls = Balls(self.layout, num_envs, step, substeps)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start at `options["state"]`, shape (num_envs, 2), or anywhere free."""
         super().reset(seed=seed)
         states = self._balls.place(_starts(self.layout, options, (self.num_envs, 2), self.np_random))
         return observe(self.layout, states), {"state": states}
 
-    def step(self, actions: np.ndarray):
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Roll all balls; actions of shape (num_envs, 1)."""
         states = self._balls.move(_checked_angles(actions, (self.num_envs, 1)).ravel())
         return observe(self.layout, states), *no_reward_no_end(self.num_envs), {"state": states}
@@ -239,7 +275,12 @@ def _checked_angles(actions: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def has_physics() -> bool:
-    """Whether PyBullet can be imported."""
+    """Whether PyBullet can be imported.
+
+    >>> from importlib.util import find_spec
+    >>> has_physics() == (find_spec("pybullet") is not None)
+    True
+    """
     try:
         _pybullet()
     except ImportError:
@@ -247,7 +288,7 @@ def has_physics() -> bool:
     return True
 
 
-def _pybullet():
+def _pybullet() -> Any:
     try:
         with _silent_stderr():
             import pybullet
@@ -259,7 +300,7 @@ def _pybullet():
 
 
 @contextlib.contextmanager
-def _silent_stderr():
+def _silent_stderr() -> Iterator[None]:
     """PyBullet greets with the date of its build, past Python's own stderr."""
     sys.stderr.flush()
     with open(os.devnull, "wb") as nowhere:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat, sized
 from lapbook.layouts import LAYOUTS, Layout
+from lapbook.options import Option, climbs, loops, mean_lengths, rewards, room_times, sampled_hitting_times
 from lapbook.results import name, representation
+from lapbook.spectrum import eigenvectors
+from lapbook.statistics import spearman
+
+if TYPE_CHECKING:
+    from lapbook import dqn
 
 ROLLOUTS = 50  # from each state of a room, appendix E.2
 ENOUGH = 0.98  # agreement with climbing from which on learning may stop on a flat curve
@@ -36,7 +43,7 @@ def smoke() -> tuple[Setting, ...]:
     return tuple({"env": env, "route": r, "method": m, "preset": "smoke", "d": 4, "seed": 0} for env, r, m in runs)
 
 
-def learning_settings(setting: Setting):
+def learning_settings(setting: Setting) -> dqn.Settings:
     """The `dqn.Settings` of a setting, those of Table 4."""
     from lapbook.dqn import preset
 
@@ -48,14 +55,15 @@ def steps(setting: Setting) -> int:
     return learning_settings(setting).steps if setting["route"] == "dqn" else 1
 
 
-def learned(setting: Setting, layout: Layout, vectors: np.ndarray, scratch: Path, report: Report, hours: float):
+def learned(
+    setting: Setting, layout: Layout, vectors: np.ndarray, scratch: Path, report: Report, hours: float
+) -> tuple[list[Option], Log]:
     """Options by deep Q-learning, and a log of the share of states in which each agrees with climbing.
 
     With γ = 0 the network for the reward -r is minus the one for r, if both begin so and see the same random walk.
     So one network per dimension gives both of its options.
     """
     from lapbook import dqn
-    from lapbook.options import Option, climbs, rewards
 
     climbing, table4 = climbs(layout, vectors), learning_settings(setting)
     every = min(EVERY, table4.steps // 3)
@@ -66,7 +74,7 @@ def learned(setting: Setting, layout: Layout, vectors: np.ndarray, scratch: Path
         best = {1: Q.argmax(axis=2), -1: Q.argmin(axis=2)}
         return [Option(best[o.sign][o.dimension - 2], o.terminal, o.dimension, o.sign) for o in climbing]
 
-    def follow(step: int, values) -> bool:
+    def follow(step: int, values: Callable[[], np.ndarray]) -> bool:
         shares = np.array([agreement(layout, vectors, option) for option in policies(values())])
         log.add(step, shares, np.empty(0))
         report(every, f"{name(setting)} agreement {shares.mean():.3f}")
@@ -79,10 +87,8 @@ def learned(setting: Setting, layout: Layout, vectors: np.ndarray, scratch: Path
     return policies(Q), log
 
 
-def agreement(layout: Layout, vectors: np.ndarray, option) -> float:
+def agreement(layout: Layout, vectors: np.ndarray, option: Option) -> float:
     """The share of states where an option can begin in which its action climbs as fast as any."""
-    from lapbook.options import rewards
-
     r = rewards(layout, vectors[:, option.dimension - 1], option.sign)[~option.terminal]
     taken = r[np.arange(len(r)), option.policy[~option.terminal]]
     return float((taken >= r.max(axis=1) - 1e-12).mean())
@@ -94,11 +100,9 @@ def known(value: float, digits: int) -> float | None:
 
 
 def sampled_room_times(
-    layout: Layout, options, rng: np.random.Generator, rollouts: int = ROLLOUTS
+    layout: Layout, options: Sequence[Option], rng: np.random.Generator, rollouts: int = ROLLOUTS
 ) -> tuple[np.ndarray, np.ndarray]:
     """N_ij as the paper measures it, and its standard error, both of shape (rooms, rooms)."""
-    from lapbook.options import sampled_hitting_times
-
     rooms = np.arange(1, layout.rooms.max() + 1)
     mean, error = np.full((2, len(rooms), len(rooms)), np.nan)
     starts = np.repeat(np.flatnonzero(layout.rooms), rollouts)
@@ -113,32 +117,33 @@ def sampled_room_times(
 
 def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcome:
     """Make the options; measure how long they are and, where there are rooms, the steps from one to another."""
-    import lapbook as lb
-
     layout = LAYOUTS[setting["env"]]
     start, rollouts = time.perf_counter(), sized(setting, ROLLOUTS, 2)
-    options, metrics, arrays, log = [], {}, {}, None
+    options: list[Option] = []
+    metrics: dict[str, Any] = {}
+    arrays: dict[str, np.ndarray] = {}
+    log: Log | None = None
     if setting["method"] != "none":
-        truth = lb.spectrum.eigenvectors(layout, setting["d"]).vectors
+        truth = eigenvectors(layout, setting["d"]).vectors
         stored = (setting[key] for key in ("env", "method", "preset", "seed"))
         vectors = representation(*stored) if setting["method"] != "truth" else truth
-        options = lb.options.climbs(layout, vectors)
+        options = climbs(layout, vectors)
         if setting["route"] == "dqn":
             options, log = learned(setting, layout, vectors, scratch, report, hours)
             metrics["agreement"] = log.curve[-1].round(4).tolist()
             metrics["curve"] = {"steps": log.steps, "agreement": log.curve.mean(axis=1).round(4).tolist()}
-        lengths = lb.options.mean_lengths(layout, options)
-        of_truth = lb.options.mean_lengths(layout, lb.options.climbs(layout, truth))
+        lengths = mean_lengths(layout, options)
+        of_truth = mean_lengths(layout, climbs(layout, truth))
         metrics |= {
             "lengths": [known(length, 3) for length in lengths],
-            "rank_correlation": known(spearmanr(lengths, of_truth).statistic, 4),
+            "rank_correlation": known(spearman(lengths, of_truth), 4),
             "terminal": [int(option.terminal.sum()) for option in options],
-            "loops": [int(lb.options.loops(layout, option).sum()) for option in options],
+            "loops": [int(loops(layout, option).sum()) for option in options],
         }
         arrays["policies"] = np.array([option.policy for option in options], dtype=np.int8)
         arrays["terminals"] = np.array([option.terminal for option in options])
     if layout.rooms.any():
-        N = lb.options.room_times(layout, options)
+        N = room_times(layout, options)
         sampled, error = sampled_room_times(layout, options, np.random.default_rng(setting["seed"]), rollouts)
         apart = np.abs(np.subtract.outer(np.arange(len(N)), np.arange(len(N))))
         metrics["far"] = round(float(N[apart >= FAR].mean()), 1)

@@ -6,7 +6,7 @@ import io
 import time
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -14,6 +14,10 @@ from scipy.spatial import cKDTree
 from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat, sized
 from lapbook.layouts import LAYOUTS
 from lapbook.results import name, replace_file
+from lapbook.rollouts import Data
+
+if TYPE_CHECKING:
+    from lapbook import training
 
 TRANSITIONS, LENGTH = 1_000_000, 500
 STATES = 10_000  # positions at which a representation is compared with the truth, uniform over the free space
@@ -37,7 +41,7 @@ def smoke() -> tuple[Setting, ...]:
     return tuple({"env": env, "obs": obs, "method": m, "preset": "smoke", "d": 4, "seed": 0} for env, obs, m in runs)
 
 
-def training_settings(setting: Setting):
+def training_settings(setting: Setting) -> training.Settings:
     """The `training.Settings` of a setting."""
     from lapbook.training import preset
 
@@ -50,7 +54,7 @@ def training_settings(setting: Setting):
     return preset(sized(setting, "fast-positions", "smoke"), encoder=encoder, **changes)
 
 
-def collected(setting: Setting, folder: Path):
+def collected(setting: Setting, folder: Path) -> Data:
     """The data of a seed, collected once for all its settings and kept beside their checkpoints."""
     import lapbook as lb
 
@@ -63,7 +67,7 @@ def collected(setting: Setting, folder: Path):
         np.savez(buffer, observations=data.observations, index=data.index, lengths=data.lengths, states=data.states)
         replace_file(file, buffer.getvalue())
     with np.load(file, allow_pickle=False) as arrays:
-        return lb.rollouts.Data(**arrays)
+        return Data(**arrays)
 
 
 def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -13,6 +13,9 @@ import numpy as np
 from lapbook.experiments.common import Experiment, Log, Outcome, Report, Setting, sized
 from lapbook.layouts import GRID_MAZE, GRID_ROOM, maze, rooms
 from lapbook.results import name
+
+if TYPE_CHECKING:
+    from lapbook import training
 
 METHODS = ("gd", "ggd-literal", "ggd", "gd+ritz", "allo", "omm")
 # The small maze and the 64 rooms have the best separated eigenvalues of the seeds 0 to 99 and 0 to 59: tools/maps.py.
@@ -47,7 +50,7 @@ def _setting(env: str, obs: str, method: str, beta: float, seed: int, preset: st
     return {"env": env, "obs": obs, "method": method, "preset": preset, "beta": beta, "d": 10, "seed": seed}
 
 
-def training_settings(setting: Setting):
+def training_settings(setting: Setting) -> training.Settings:
     """The `training.Settings` of a setting: `fast`, but for `ggd-literal`, which is `paper` with as many steps."""
     from lapbook.training import preset
 

@@ -44,13 +44,29 @@ class Agent:
     """Only the best dimension and all dimensions of a representation, and what needs none."""
 
 
-def _tabular(layout, tables, goals, agent, rng, scratch, follow) -> None:
+def _tabular(
+    layout: Layout,
+    tables: np.ndarray,
+    goals: np.ndarray,
+    agent: Agent,
+    rng: np.random.Generator,
+    scratch: Path,
+    follow: Follow,
+) -> None:
     qlearning.train(
         layout, tables, goals, agent.settings(), rng, agent.every, lambda step, Q: follow(step, qlearning.greedy(Q))
     )
 
 
-def _deep(layout, tables, goals, agent, rng, scratch, follow) -> None:
+def _deep(
+    layout: Layout,
+    tables: np.ndarray,
+    goals: np.ndarray,
+    agent: Agent,
+    rng: np.random.Generator,
+    scratch: Path,
+    follow: Follow,
+) -> None:
     from lapbook import dqn
 
     dqn.train(
@@ -200,11 +216,11 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     if agent.headline and vectors is not None:
         labels = [best_dimension(setting), "all"]
     shape = (len(agent.variants), len(labels), len(goals))
-    tables = [
+    each_once = [
         table(layout, label, pseudo[k][label], int(goal), variant)
         for variant, label, (k, goal) in product(agent.variants, labels, enumerate(goals))
     ]
-    tables, wanted = np.array(tables), np.tile(goals, shape[0] * shape[1])
+    tables, wanted = np.array(each_once), np.tile(goals, shape[0] * shape[1])
     best = qlearning.success(layout, qlearning.greedy(qlearning.optimal(layout, tables, wanted, GAMMA)), wanted)
     tables, each = np.repeat(tables, agent.seeds, axis=0), np.repeat(wanted, agent.seeds)
     log = Log(scratch / "log.npz", keep=set())

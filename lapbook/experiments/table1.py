@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -13,6 +13,9 @@ import numpy as np
 from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat, sized, snapshot_steps
 from lapbook.layouts import LAYOUTS
 from lapbook.results import name
+
+if TYPE_CHECKING:
+    from lapbook import training
 
 
 def settings() -> tuple[Setting, ...]:
@@ -35,7 +38,7 @@ def smoke() -> tuple[Setting, ...]:
     return tuple({"env": env, "obs": obs, "method": m, "preset": "smoke", "d": 4, "seed": 0} for env, obs, m in runs)
 
 
-def training_settings(setting: Setting):
+def training_settings(setting: Setting) -> training.Settings:
     """The `training.Settings` of a setting of Table 1."""
     from lapbook.training import preset
 

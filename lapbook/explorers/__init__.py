@@ -160,13 +160,21 @@ class Shaping(OneCell):
 
 
 def eigenvectors(layouts: Sequence[Layout] = (GRID_ROOM, GRID_MAZE), dimension: int = 2) -> Eigenvectors:
-    """Chapter 1: choose a map and a dimension 1 … 20."""
+    """Chapter 1: choose a map and a dimension 1 … 20.
+
+    >>> eigenvectors(dimension=3)
+    Eigenvectors(dimension=3, map='GridRoom')
+    """
     data = {layout.name: pack(layout, 20) for layout in layouts}
     return Eigenvectors(data=data, map=layouts[0].name, dimension=dimension)
 
 
 def rotation(layout: Layout = GRID_ROOM, plane: tuple[int, int] = (2, 3), angle: int = 30, d: int = 10) -> Rotation:
-    """Chapter 2: choose a plane (i, j) and an angle in degrees."""
+    """Chapter 2: choose a plane (i, j) and an angle in degrees.
+
+    >>> rotation(angle=45, d=3)
+    Rotation(angle=45, coefficients=[3.0, 2.0, 1.0], plane=[2, 3])
+    """
     c = objective.coefficients(d).tolist()
     return Rotation(data={layout.name: pack(layout, d)}, coefficients=c, plane=list(plane), angle=angle)
 
@@ -174,13 +182,23 @@ def rotation(layout: Layout = GRID_ROOM, plane: tuple[int, int] = (2, 3), angle:
 def coefficients(
     c: str | Sequence[float] = "paper", layout: Layout = GRID_ROOM, d: int = 10, seed: int = 0
 ) -> Coefficients:
-    """Chapter 3: choose d and c_1 … c_d, and run the descent."""
+    """Chapter 3: choose d and c_1 … c_d, and run the descent.
+
+    >>> coefficients([1, 1, 1], d=3)
+    Coefficients(coefficients=[1.0, 1.0, 1.0], seed=0)
+    """
     values = objective.coefficients(d, c, decreasing=False).tolist()
     return Coefficients(data={layout.name: pack(layout, 10)}, coefficients=values, seed=seed)
 
 
 def playback(films: Sequence[dict[str, Any]], dimension: int = 2) -> Playback:
-    """Chapter 5: choose a map, a training step and a dimension. Each film is made by `film`."""
+    """Chapter 5: choose a map, a training step and a dimension. Each film is made by `film`.
+
+    >>> corridor = Layout("...", "corridor")
+    >>> still = np.broadcast_to(spectrum.eigenvectors(corridor, 2).vectors, (2, 3, 2))  # nothing moves in two steps
+    >>> playback([film(corridor, [0, 100], still, still)])
+    Playback(dimension=2, frame=2, map='corridor')
+    """
     data = {each["name"]: each for each in films}
     frame = len(films[0]["steps"])
     return Playback(data=data, map=films[0]["name"], frame=frame, dimension=dimension)
@@ -190,6 +208,12 @@ def film(layout: Layout, steps: Sequence[int], gd: np.ndarray, ggd: np.ndarray) 
     """Two runs packed for `playback`: gd and ggd of shape (steps, n, d) are f on all states at each of the steps.
 
     Vectors are turned to the sign of the truth and rounded to one byte a state, which is all that colours show.
+
+    >>> corridor = Layout("...", "corridor")
+    >>> vectors = spectrum.eigenvectors(corridor, 2).vectors
+    >>> shown = film(corridor, [7], -vectors[None], vectors[None])
+    >>> shown["films"]["gd"] == shown["films"]["ggd"]  # a sign is not seen
+    True
     """
     shape = (len(steps), layout.n, np.shape(gd)[-1])
     for name, run in (("gd", gd), ("ggd", ggd)):
@@ -210,6 +234,10 @@ def options(worlds: Worlds, dimension: int = 2, sign: int = 1, start: int | None
     """Chapter 7: choose a map, a representation, a dimension 2 … d, a direction and a cell to start from.
 
     Without `start`, the walk starts where it is longest.
+
+    >>> corridor = Layout("...", "corridor")
+    >>> options([(corridor, {"truth": spectrum.eigenvectors(corridor, 2).vectors})]).start  # e_2 rises to the left
+    2
     """
     data, first = _packed(worlds)
     found = Options(data=data, **first, dimension=dimension, sign=sign, start=0 if start is None else start)
@@ -224,6 +252,10 @@ def shaping(worlds: Worlds, dimension: int = 2, goal: int | None = None) -> Shap
     """Chapter 8: choose a map, a pseudo-reward, a representation, a dimension 2 … d and a goal.
 
     Without `goal`, it is the state in the middle of the list.
+
+    >>> corridor = Layout("...", "corridor")
+    >>> shaping([(corridor, {"truth": spectrum.eigenvectors(corridor, 2).vectors})]).goal
+    1
     """
     data, first = _packed(worlds)
     goal = worlds[0][0].n // 2 if goal is None else goal

@@ -8,6 +8,7 @@ import json
 import re
 import struct
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +25,11 @@ IMPORT = re.compile(r'^import [^;]* from "\./(\w+)\.js";\n', flags=re.MULTILINE)
 
 
 def joined(name: str) -> str:
-    """The module `name`.js with the shared files it imports written into it: one text that imports nothing."""
+    """The module `name`.js with the shared files it imports written into it: one text that imports nothing.
+
+    >>> IMPORT.findall(joined("options"))
+    []
+    """
     texts = {file: (FOLDER / f"{file}.js").read_text(encoding="utf-8") for file in (*SHARED, name)}
     used = [file for file in SHARED if file in IMPORT.findall(texts[name])]
     return "".join(IMPORT.sub("", texts[file]) for file in (*used, name))
@@ -34,6 +39,9 @@ def pack(layout: Layout, d: int) -> dict[str, Any]:
     """A map and its first d eigenvectors as JSON, the vectors as 16-bit integers times a scale.
 
     Sixteen bits are far coarser than what differs between two machines, so the text is the same on both.
+
+    >>> pack(Layout(".."), d=2)["values"]
+    [0.0, 2.0]
     """
     found = eigenvectors(layout, d)
     scale = float(f"{np.abs(found.vectors).max() / 32000:.6e}")
@@ -52,6 +60,10 @@ def pack_all(layout: Layout, representations: dict[str, np.ndarray]) -> dict[str
 
     Columns are turned to the sign of the truth. States keep their order in each of them, since the way up a column
     depends on the order alone: where rounding makes two values equal, the larger one moves up by one.
+
+    >>> close = np.array([[1.0], [1.0 - 1e-7], [1.0 - 2e-7]])
+    >>> np.diff(unpack(pack_all(Layout("..."), {"close": close})).ravel()).tolist()
+    [-1, -1]
     """
     d = np.shape(next(iter(representations.values())))[1]
     truth = eigenvectors(layout, d).vectors
@@ -76,7 +88,11 @@ def pack_all(layout: Layout, representations: dict[str, np.ndarray]) -> dict[str
 
 
 def unpack(entry: dict[str, Any]) -> np.ndarray:
-    """The integers of a packed entry, one column for each vector in turn, shape (n, vectors)."""
+    """The integers of a packed entry, one column for each vector in turn, shape (n, vectors).
+
+    >>> np.abs(unpack(pack(Layout(".."), d=2))).tolist()  # 1/√2 everywhere
+    [[32000, 32000], [32000, 32000]]
+    """
     return np.frombuffer(base64.b64decode(entry["bytes"]), "<i2").reshape(-1, entry["n"]).T
 
 
@@ -131,7 +147,12 @@ class Explorer(anywidget.AnyWidget):
 
 
 def still(data: dict[str, Any]) -> bytes:
-    """For readers without scripts: six eigenvectors of the first map as a small PNG, one pixel per cell."""
+    """For readers without scripts: six eigenvectors of the first map as a small PNG, one pixel per cell.
+
+    >>> picture = still({"corridor": pack(Layout("...."), d=4)})
+    >>> struct.unpack(">II", picture[16:24])  # its width and height: three corridors, each with a line beside it
+    (15, 1)
+    """
     entry = next(iter(data.values()))
     layout = Layout(entry["text"])
     rows = []
@@ -156,7 +177,7 @@ def still(data: dict[str, Any]) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts)
 
 
-def _stored_blocks(raw: bytes, size: int = 65535):
+def _stored_blocks(raw: bytes, size: int = 65535) -> Iterator[bytes]:
     for start in range(0, len(raw), size):
         block = raw[start : start + size]
         last = start + size >= len(raw)

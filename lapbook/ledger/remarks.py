@@ -1,4 +1,4 @@
-"""What the ledger says beside its numbers: remarks on claims, where the book shows them, and where we differ.
+"""What the ledger says beside its numbers: remarks on claims, and where the book shows them.
 
 Keys are patterns for those of `paper.CLAIMS`; the first that fits counts. A remark that needs a result of ours is a
 function of the records of its row, one list for each source, so that no result is typed in by hand.
@@ -6,47 +6,22 @@ function of the records of its row, one list for each source, so that no result 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatch
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from lapbook import paper
 from lapbook.experiments.common import cut_short
+from lapbook.ledger.verdicts import LIKE
+from lapbook.ledger.words import between, duration
 from lapbook.results import Record, metric
-from lapbook.verdicts import LIKE
 
 Remark = str | Callable[..., str]
-SECONDS = {"days": 86400, "hours": 3600, "minutes": 60}
-
-
-class Deviation(NamedTuple):
-    """Where we do otherwise than the paper, or had to choose."""
-
-    what: str
-    paper: str
-    here: str
-    chapter: str
 
 
 # Remarks with results in them
-
-
-def between(values: list[int] | np.ndarray, unit: str = "") -> str:
-    """A range in words: `"2,000"`, or `"30° to 31°"`."""
-    ends = dict.fromkeys((f"{min(values):,}{unit}", f"{max(values):,}{unit}"))
-    return " to ".join(ends)
-
-
-def listed(words: list[str]) -> str:
-    """Words in a row.
-
-    >>> listed(["a", "b", "c"])
-    'a, b and c'
-    """
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def small_target(*groups: list[Record]) -> str:
@@ -70,9 +45,8 @@ def pace(literal: list[Record], *others: list[Record]) -> str:
     short = [r["budget"] for r in literal if cut_short(r["budget"])]
     if not short:
         return ""
-    seconds = np.mean([b["wall_seconds"] / b["steps"] * b["steps_allowed"] for b in short])
-    unit, size = next(((u, s) for u, s in SECONDS.items() if seconds >= 2 * s), ("minutes", 60))
-    return f"At this pace a full run takes about {seconds / size:.0f} {unit} of one core."
+    seconds = float(np.mean([b["wall_seconds"] / b["steps"] * b["steps_allowed"] for b in short]))
+    return f"At this pace a full run takes about {duration(seconds, days=86400, hours=3600, minutes=60)} of one core."
 
 
 def mixed_pairs(literal: list[Record], *others: list[Record]) -> str:
@@ -80,8 +54,8 @@ def mixed_pairs(literal: list[Record], *others: list[Record]) -> str:
     found: dict[int, list[Record]] = {}
     for record in literal:
         low = np.array(record["metrics"]["sim_gt_per_dim"]) < LIKE
-        for i in np.flatnonzero(low[:-1] & low[1:]):
-            found.setdefault(int(i), []).append(record)
+        for i in np.flatnonzero(low[:-1] & low[1:]).tolist():
+            found.setdefault(i, []).append(record)
     if not found:
         return "No two neighbouring dimensions end away from their axes."
     texts = []
@@ -172,6 +146,7 @@ NOTES: dict[str, Remark] = {
     "training": "Entered as printed. Target of the penalty and initial weights are not stated.",
 }
 
+
 # Said where a claim differs, or cannot be judged
 
 CONCAVE = (
@@ -242,70 +217,7 @@ SEE = {
 }
 
 
-def about(claim: str, remarks: dict[str, Remark], groups: list[list[Record]] | tuple = ()) -> str:
+def about(claim: str, remarks: Mapping[str, Remark], groups: list[list[Record]] | tuple = ()) -> str:
     """The remark whose pattern fits a claim's key, on the records of its row; or none."""
     remark = next((remark for pattern, remark in remarks.items() if fnmatch(claim, pattern)), "")
     return remark(*groups) if callable(remark) else remark
-
-
-DEVIATIONS = (
-    ("Maps", "drawings, lost", "same sizes; maze and doors are ours, chosen to keep eigenvalues apart", "01"),
-    (
-        "Target of the penalty",
-        "not stated; literally τ = 1",
-        "1 at `paper`, 1/d at `paper-scaled`, 0.3 for positions",
-        "05",
-    ),
-    ("Pairs", "“discounted multi-step transitions”", "lag 1 + geometric, cut off at the end of the episode", "04"),
-    ("Initial weights", "not stated", "torch's rule", "05"),
-    ("End of training", "200,000 steps", "`paper` may stop from 50,000 on, when every curve is flat", "05"),
-    ("Images with τ = 1/d", "–", "centred and scaled, a penalty that begins ten times as strong, 50,000 steps", "05"),
-    ("SimGT", "a sum over states", "both vectors normalised first; on floors over 10,000 uniform positions", "05"),
-    ("Step of the ball", "“a small step”", "half a unit", "06"),
-    ("Truth on floors", "spacing not given", "spacing 0.1, where the centre of the ball can be", "06"),
-    (
-        "PointRoom, PointMaze",
-        "200,000 steps, batch 8,192, 3 runs",
-        "the same for one run of ours on each, cut short; "
-        "else 2,000 steps of 512, with and without Fourier features and a turn",
-        "06",
-    ),
-    (
-        "Options",
-        "deep Q-learning",
-        "exact climbing; deep Q-learning for one seed, which may stop on a flat curve",
-        "07",
-    ),
-    ("Exploration of deep agents", "not stated", "a random walk for options, ε = 0.2 for goals", "07"),
-    ("Two options of a dimension", "two networks", "one network, with both signs", "07"),
-    ("Baseline's first dimension", "not said", "left out of options and shaping, as ours is", "07"),
-    ("Options that never end", "not said", "not offered where they would go round", "07"),
-    ("Steps between rooms", "50 rollouts a state", "a linear system, the rollouts as a check", "07"),
-    ("Goals", "a drawing, lost", "ten on each map, each the farthest from those before", "08"),
-    (
-        "Shaped reward",
-        "section 4.3 replaces the sparse one, appendix E.3 mentions it",
-        "both: alone, and half and half",
-        "08",
-    ),
-    (
-        "Agents with shaped rewards",
-        "deep Q-learning",
-        "mostly tables; networks of Table 5 as far as they were run",
-        "08",
-    ),
-    ("Scale of a dimension", "not stated", "mean square 1 for options and shaping", "08"),
-    (
-        "Success",
-        "rate, not defined further",
-        "exact: the share of states from which the greedy policy arrives in 150 steps",
-        "08",
-    ),
-    ("Coefficient groups", "a drawing, lost", "one convex, one concave, from 10 to 1; τ = 1/d, 25,000 steps", "09"),
-)
-"""What, in the paper, here, and the chapter that tells more."""
-
-
-def deviations() -> tuple[Deviation, ...]:
-    """Where we do otherwise than the paper, or had to choose."""
-    return tuple(Deviation(*line) for line in DEVIATIONS)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from lapbook import paper
+from lapbook.ledger.verdicts import CLOSE, DISTINCT, LOST, ROUNDING, UNLIKE, Finding, Records, holds
 from lapbook.results import metric
-from lapbook.verdicts import CLOSE, LOST, UNLIKE, Finding, Records, holds
-
-ROUNDING = 1e-9  # what identities may be off by, relative to what they compare
-DISTINCT = 0.02  # eigenvalues are distinct if they differ by this share of the larger
 
 
 def _worst(records: Records, *keys: str) -> float:
