@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
+import browser as tools
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-SITE = ROOT / "_build" / "html"
-PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html") if "_static" not in path.parts)
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--disable-quic",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # what leaves fails at once instead of hanging
-]
+SITE = tools.SITE
+PAGES = tools.pages()
 
 
 def give_up(reason: str) -> None:
@@ -38,28 +22,15 @@ def give_up(reason: str) -> None:
 def browser():
     if not PAGES:
         give_up(f"no built book in {SITE}: run `make book` first")
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = tools.executable()
     if path is None:
-        give_up(f"no browser found, looked for {', '.join(BROWSERS)}: the built pages were not tested")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        give_up(f"no browser found, looked for {', '.join(tools.NAMES)}: the built pages were not tested")
+    with tools.chromium(path) as browser:
         yield browser
-        browser.close()
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *arguments):
-        pass
 
 
 @pytest.fixture(scope="module")
 def origins():
     """Where the site is found: over HTTP and on disk."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=SITE)) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield {"http": f"http://127.0.0.1:{server.server_port}/", "file": f"{SITE.as_uri()}/"}
-        server.shutdown()
-        thread.join()
+    with tools.served() as address:
+        yield {"http": address, "file": f"{SITE.as_uri()}/"}

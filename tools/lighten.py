@@ -1,0 +1,79 @@
+"""A Sphinx extension: take out of the built book what the theme loads and no page uses, 2 MB on every page.
+
+The theme brings two thousand icons twice: drawn by a script, and as fonts with a rule of style for each. The fonts
+alone will do, with the few icons that pages and scripts name. A page that names a new one needs a build from scratch,
+as `make book` does it. The theme also loads the index of the search into every page, where only the page of the
+search itself reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from fontTools.subset import Options, Subsetter
+from fontTools.ttLib import TTFont
+
+NAME = re.compile(r"\bfa-([a-z0-9-]+)")
+RULE = re.compile(r'(?:\.fa-[\w-]+:before,?)+\{content:"\\[0-9a-f]+ ?"\}')  # .fa-bars:before{content:"\f0c9"}
+SMALLER = re.compile(r'url\([^)]*\.woff2\) format\("woff2"\),(?=url\([^)]*\.ttf\))')
+SEARCH = re.compile(r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>\n?')
+CODE = re.compile(r"\\([ef][0-9a-f]{3})|([\ue000-\uf8ff])")
+
+
+def without_unused(style: str, used: set[str]) -> str:
+    """A style sheet without the rules of icons whose names are not used, and with fonts as TrueType alone.
+
+    >>> without_unused('.fa-bars:before{content:"\\\\f0c9"}.fa-uber:before{content:"\\\\f402"}', {"bars"})
+    '.fa-bars:before{content:"\\\\f0c9"}'
+    """
+
+    def keep(rule: re.Match[str]) -> str:
+        return rule[0] if used & set(NAME.findall(rule[0])) else ""
+
+    return SMALLER.sub("", RULE.sub(keep, style))
+
+
+def codes(style: str) -> set[int]:
+    """The characters for private use, such as icons, that a style sheet names.
+
+    >>> [hex(code) for code in codes('a:before{content:"\\\\f0c9"}')]
+    ['0xf0c9']
+    """
+    return {int(escaped, 16) if escaped else ord(plain) for escaped, plain in CODE.findall(style)}
+
+
+def lighten(static: Path, pages: list[Path]) -> None:
+    """Rewrite the theme's files under `static` to hold the icons of the pages and no others, and the pages."""
+    for path in pages:
+        if path.name != "search.html":
+            path.write_text(SEARCH.sub("", path.read_text(encoding="utf-8")), encoding="utf-8")
+    script = static / "scripts" / "fontawesome.js"
+    script.write_text("// The icons come from the fonts.\n", encoding="utf-8")
+    texts = [path.read_text(encoding="utf-8") for path in [*pages, *static.glob("*.js"), *static.glob("scripts/*.js")]]
+    used = {name for text in texts for name in NAME.findall(text)}
+    needed = set()
+    for path in static.rglob("*.css"):
+        style = path.read_text(encoding="utf-8")
+        path.write_text(lighter := without_unused(style, used), encoding="utf-8")
+        needed |= codes(lighter)
+    for path in static.glob("vendor/fontawesome/webfonts/*.ttf"):
+        font = TTFont(path, recalcTimestamp=False)
+        subset = Subsetter(Options(layout_features=[]))
+        subset.populate(unicodes=needed)
+        subset.subset(font)
+        font.save(path)
+
+
+def finished(app: Any, exception: Exception | None) -> None:
+    """After a build of pages that succeeded."""
+    out = Path(app.outdir)
+    if exception is None and app.builder.format == "html" and (out / "_static").is_dir():
+        lighten(out / "_static", [path for path in out.rglob("*.html") if "_static" not in path.parts])
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """What Sphinx calls."""
+    app.connect("build-finished", finished)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
