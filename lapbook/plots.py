@@ -139,9 +139,11 @@ def draw_option(layout: Layout, values: np.ndarray, option: Option, ax: Axes | N
     going = ~option.terminal
     rows, columns = layout.cells.T
     down, right = STEPS[option.policy[going]].T
-    size = {"scale": 1.3, "scale_units": "xy", "angles": "xy", "width": 0.007, "headwidth": 4.5, "headlength": 5}
-    dark = np.abs(values[going]) > 0.6 * np.abs(values).max()
-    ax.quiver(columns[going], rows[going], right, down, pivot="mid", color=np.where(dark, "white", "#1f2937"), **size)
+    arrows = np.where(np.abs(values[going]) > 0.6 * np.abs(values).max(), "white", "#1f2937")
+    ax.quiver(
+        columns[going], rows[going], right, down, pivot="mid", color=arrows,
+        scale=1.3, scale_units="xy", angles="xy", width=0.007, headwidth=4.5, headlength=5,
+    )  # fmt: skip
     points = 4.6 * 21 / max(layout.shape)
     ax.plot(columns[~going], rows[~going], "o", color="#facc15", markeredgecolor="#1f2937", markersize=points)
     return ax
@@ -209,5 +211,5 @@ def draw_graph(layout: Layout, ax: Axes | None = None, numbers: bool = False) ->
     ax.scatter(columns, rows, s=230 if numbers else 14, color="white", edgecolor="#4b5563", zorder=3)
     if numbers:
         for state, (row, column) in enumerate(layout.cells):
-            ax.text(column, row, state, ha="center", va="center", fontsize=9, zorder=4)
+            ax.text(column, row, str(state), ha="center", va="center", fontsize=9, zorder=4)
     return ax
