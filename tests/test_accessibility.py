@@ -171,6 +171,7 @@ def chapter(browser, origins):
     page.goto(origins["http"] + "book/02-graph-drawing.html")
     page.wait_for_load_state("networkidle")
     page.wait_for_function("!document.querySelector('mjx-container[tabindex]')")
+    page.add_style_tag(content="* { transition: none !important }")  # the skip link would slide in
     yield page
     page.close()
 

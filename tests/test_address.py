@@ -12,8 +12,9 @@ import address
 import nbformat
 import pytest
 import yaml
-from conftest import SITE, give_up
 from IPython.core.inputtransformer2 import TransformerManager
+
+from conftest import SITE, give_up
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
