@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-from browser import TYPESET
+import re
 
-from conftest import PAGES
+import lighten
+import pytest
+from browser import SITE, TYPESET
+from fontTools.ttLib import TTFont
+
+from conftest import PAGES, give_up
 
 MAX_BYTES = 3_000_000
 TOO_WIDE = """() => document.documentElement.scrollWidth <= innerWidth + 1 ? [] :
@@ -51,3 +55,19 @@ def test_page_works_offline_and_fits_a_phone(browser, origins, name, scheme):
     finally:
         page.close()
     assert not problems, f"{origin}{name}:\n  " + "\n  ".join(problems)
+
+
+def test_the_icons_of_the_pages_are_in_the_fonts():
+    if not PAGES:
+        give_up(f"no built book in {SITE}: run `make book` first")
+    texts = [(SITE / name).read_text(encoding="utf-8") for name in PAGES]
+    icons = {icon for text in texts for icon in re.findall(r'class="([^"]*\bfa-[^"]*)"', text)}
+    styles = {path: path.read_text(encoding="utf-8") for path in (SITE / "_static").rglob("*.css")}
+    drawn = {code for path in SITE.rglob("fa-*.ttf") for code in TTFont(path).getBestCmap()}
+    assert len(icons) > 15
+    for icon in icons:
+        rules = [rf'\.{name}:before[^{{]*{{content:"\\(f[0-9a-f]+)"' for name in re.findall(r"fa-[\w-]+", icon)]
+        found = [code for rule in rules for style in styles.values() for code in re.findall(rule, style)]
+        assert [code for code in found if int(code, 16) in drawn], f"nothing to draw for {icon}"
+    for path, style in styles.items():  # the signs of notes and theorems
+        assert lighten.codes(style) <= drawn, path
