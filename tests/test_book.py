@@ -92,3 +92,15 @@ def test_outputs_are_rarely_left_unchecked():
 def test_no_path_of_a_machine_is_stored(path):
     text = path.read_text()
     assert [name for name in ("root", "home", "Users", "site-packages") if f"/{name}/" in text] == []
+
+
+@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if p.name[0].isdigit()], ids=lambda path: path.name)
+def test_every_chapter_has_four_exercises_with_solutions_that_run(path):
+    cells = nbformat.read(path, as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    asked = re.findall(r"\{exercise(?:-start)?\}.*\n:label: (\S+)", text)
+    solved = re.findall(r"\{solution(?:-start)?\} (\S+)\n:class: dropdown", text)
+    assert len(asked) >= 4
+    assert sorted(asked) == sorted(solved)
+    begins = next(i for i, cell in enumerate(cells) if "\n## Exercises" in f"\n{cell.source}")
+    assert sum(cell.cell_type == "code" for cell in cells[begins:]) >= 4
