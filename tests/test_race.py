@@ -1,9 +1,11 @@
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
 
 import lapbook as lb
+from lapbook.encoders import SMALLEST_IMAGE
 from lapbook.experiments import race
 from lapbook.results import name
 
@@ -19,11 +21,16 @@ def run(setting, scratch, **kwargs):
 def test_every_method_runs_everywhere_with_five_seeds():
     settings = race.EXPERIMENT.settings
     assert len({name(setting) for setting in settings}) == len(settings)
-    for env in race.MAPS:
-        for method in race.METHODS:
-            seeds = {s["seed"] for s in settings if (s["env"], s["method"], s["obs"]) == (env, method, "xy")}
-            assert len(seeds) == 5
-    assert {s["env"] for s in settings if s["obs"] == "image"} == {"GridRoom", "GridMaze"}
+    for kind in product(race.MAPS, ("xy", "image"), race.METHODS):
+        seeds = {s["seed"] for s in settings if (s["env"], s["obs"], s["method"], s["beta"]) == (*kind, 1.0)}
+        assert len(seeds) == 5, kind
+
+
+def test_pictures_are_large_enough_and_of_the_same_graph():
+    for env, layout in race.MAPS.items():
+        drawn = race.layout_of({"env": env, "obs": "image"})
+        assert min(drawn.shape) >= SMALLEST_IMAGE
+        assert np.array_equal(drawn.moves, layout.moves)
 
 
 def test_all_have_the_same_budget_and_the_paper_its_own_penalty():
