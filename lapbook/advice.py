@@ -33,7 +33,7 @@ class Advice:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What `learn` and `training.Settings` call by these names."""
+        """What `learn` and `settings.Settings` call by these names."""
         return {name: value for name, value in vars(self).items() if name != "reasons"}
 
     def __str__(self) -> str:

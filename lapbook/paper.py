@@ -41,7 +41,7 @@ TABLE_5 = TABLE_4 | {"steps": 200_000, "length": 150, "gamma": 0.99}
 # Table 6: SimGT on GridRoom for three groups of coefficients; group 1 has increasing, group 2 decreasing differences.
 TABLE_6 = {"convex": 0.9905, "concave": 0.9653, "paper": 0.9913}
 
-# Appendix E.1, under the names of `training.Settings`; on PointRoom and PointMaze the batch is larger.
+# Appendix E.1, under the names of `settings.Settings`; on PointRoom and PointMaze the batch is larger.
 TRAINING = {"steps": 200_000, "d": 10, "batch": 1024, "lr": 1e-3, "beta": 1.0, "gamma": 0.9}
 BATCH_ON_FLOORS = 8192
 TRANSITIONS = {"GridRoom": 100_000, "GridMaze": 100_000, "PointRoom": 1_000_000, "PointMaze": 1_000_000}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import re
 
 import lighten
+import numpy as np
 import pytest
 from browser import SITE, TYPESET
 from fontTools.ttLib import TTFont
+from PIL import Image
 
 from conftest import PAGES, give_up
 
@@ -55,6 +58,20 @@ def test_page_works_offline_and_fits_a_phone(browser, origins, name, scheme):
     finally:
         page.close()
     assert not problems, f"{origin}{name}:\n  " + "\n  ".join(problems)
+
+
+def test_figures_lose_bytes_and_nothing_else():
+    def stored(picture):
+        picture.save(file := io.BytesIO(), "PNG", compress_level=1)
+        return file.getvalue()
+
+    colours = np.random.default_rng(0).integers(256, size=(40, 50, 3), dtype=np.uint8)
+    solid = Image.fromarray(np.dstack([colours, np.full((40, 50), 255, np.uint8)]))
+    smaller = lighten.opaque(stored(solid))
+    assert len(smaller) < len(stored(solid))
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(smaller))), colours)
+    solid.putpixel((3, 4), (0, 0, 0, 0))
+    assert lighten.opaque(stored(solid)) == stored(solid)  # a hole is left as it is
 
 
 def test_the_icons_of_the_pages_are_in_the_fonts():

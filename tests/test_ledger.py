@@ -187,10 +187,11 @@ def test_a_row_without_record_and_a_record_without_provenance_are_faults(tmp_pat
 
 
 def test_a_run_cut_short_is_not_judged_and_another_method_does_not_count(tmp_path):
-    record = made_up(0, 0.4, "point", env="PointRoom")
-    record["budget"] |= {"steps": 2000, "steps_allowed": 200_000}
-    record["provenance"]["command"] += " --only x --hours 0.6"
-    save(record, where=tmp_path)
+    for seed in range(3):
+        record = made_up(seed, 0.4, "point", env="PointRoom")
+        record["budget"] |= {"steps": 2000, "steps_allowed": 200_000}
+        record["provenance"]["command"] += " --only x --hours 0.6"
+        save(record, where=tmp_path)
     for method in ("ggd", "gd"):
         turned = {"sim_gt_ritz": 0.99}.items()
         fourier = made_up(3, 0.3, "point", turned, env="PointRoom", obs="fourier", method=method, preset="fast")
@@ -204,15 +205,16 @@ def test_a_run_cut_short_is_not_judged_and_another_method_does_not_count(tmp_pat
     assert not row.holds_with_changes
     assert ledger.count([row]) == {**dict.fromkeys(verdicts.VERDICTS, 0), SHORT: 1, "with changes": 0}
     assert row.why.startswith("Ended early, out of time: ours after 2,000 of 200,000 steps. At this pace")
-    assert row.budget.startswith("1 run, 2,000 steps, 1 cut short of 200,000, 10 min; 2 runs")
+    assert row.budget.startswith("3 runs, 2,000 steps, 3 cut short of 200,000, 30 min; 2 runs")
     assert row.command.splitlines()[0].endswith("'PointRoom-xy-ggd-paper-10-*' --hours 0.6")
-    assert row.seeds == "0; beside 3"
+    assert row.seeds == "0, 1, 2; beside 3"
 
 
 def test_rows_do_without_what_is_told_beside(tmp_path):
-    record = made_up(0, 0.95, "point", env="PointRoom")
-    record["budget"] |= {"steps": 200_000, "steps_allowed": 200_000}
-    save(record, where=tmp_path)
+    for seed in range(3):
+        record = made_up(seed, 0.95, "point", env="PointRoom")
+        record["budget"] |= {"steps": 200_000, "steps_allowed": 200_000}
+        save(record, where=tmp_path)
     (row,) = (row for row in ledger.rows(tmp_path) if row.place == "Table 1, PointRoom, ours")
     assert (row.verdict, row.settings, row.why) == ("reproduced", "paper", "")
     assert row.better is row.another is None
@@ -298,6 +300,15 @@ def shaped(where, method, heights, goals=(3, 5), steps=(10, 20), variant="mixed"
     metrics = {"rewards": list(heights), "variants": [variant], "goals": list(goals), "steps": list(steps)}
     record = made_up(0, 0.0, "shaping", metrics.items(), method=method)
     return {**record, "file": str(save(record, {"curves": curves}, where))}
+
+
+def test_each_run_of_the_baseline_has_its_own_best_dimension(tmp_path):
+    flat = {f"dim {i}": 0.2 for i in range(2, 11)} | {"all": 0.2}
+    ours = shaped(tmp_path / "a", "ggd", flat | {"dim 2": 0.9})
+    none = shaped(tmp_path / "b", "none", {"position": 0.4, "sparse": 0.2})
+    base = [shaped(tmp_path / f"c{i}", "gd", flat | {f"dim {i}": 0.7}) for i in (3, 7)]
+    finding = agents.best_beats([ours], base, [none])
+    assert "baseline, best +0.15 [+0.15, +0.15]" in finding.ours  # three quarters of 0.9 - 0.7: curves begin at 0
 
 
 def test_deep_agents_are_compared_on_common_goals_and_steps(tmp_path):

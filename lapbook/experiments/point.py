@@ -6,20 +6,19 @@ import io
 import time
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat, sized
+from lapbook.experiments.common import Experiment, Log, Outcome, Report, Setting, flat, sized
 from lapbook.layouts import LAYOUTS
 from lapbook.results import name, replace_file
 from lapbook.rollouts import Data
-
-if TYPE_CHECKING:
-    from lapbook import training
+from lapbook.settings import Settings, preset
 
 TRANSITIONS, LENGTH = 1_000_000, 500
+EVERY = 500  # steps between two points of a curve: with the paper's batches they take minutes
 STATES = 10_000  # positions at which a representation is compared with the truth, uniform over the free space
 PAIRS = 100_000  # drawn once for all the turns of a run
 ULAM_H, ULAM_PAIRS = 0.25, 5_000_000
@@ -27,7 +26,7 @@ ULAM_H, ULAM_PAIRS = 0.25, 5_000_000
 
 def settings() -> tuple[Setting, ...]:
     """Both methods the paper's way, and both with and without Fourier features at a small budget."""
-    runs = [("paper", ("xy",), range(1)), ("fast", ("xy", "fourier"), range(3, 6))]
+    runs = [("paper", ("xy",), range(3)), ("fast", ("xy", "fourier"), range(3, 6))]
     return tuple(
         {"env": env, "obs": obs, "method": method, "preset": preset, "d": 10, "seed": seed}
         for preset, inputs, seeds in runs
@@ -41,10 +40,8 @@ def smoke() -> tuple[Setting, ...]:
     return tuple({"env": env, "obs": obs, "method": m, "preset": "smoke", "d": 4, "seed": 0} for env, obs, m in runs)
 
 
-def training_settings(setting: Setting) -> training.Settings:
-    """The `training.Settings` of a setting."""
-    from lapbook.training import preset
-
+def training_settings(setting: Setting) -> Settings:
+    """The training settings of a setting."""
     changes: dict[str, Any] = {"d": setting["d"]}
     if setting["method"] == "gd":
         changes["coefficients"] = "equal"

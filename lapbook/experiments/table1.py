@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -13,9 +13,7 @@ import numpy as np
 from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat, sized, snapshot_steps
 from lapbook.layouts import LAYOUTS
 from lapbook.results import name
-
-if TYPE_CHECKING:
-    from lapbook import training
+from lapbook.settings import Settings, preset
 
 
 def settings() -> tuple[Setting, ...]:
@@ -38,10 +36,8 @@ def smoke() -> tuple[Setting, ...]:
     return tuple({"env": env, "obs": obs, "method": m, "preset": "smoke", "d": 4, "seed": 0} for env, obs, m in runs)
 
 
-def training_settings(setting: Setting) -> training.Settings:
-    """The `training.Settings` of a setting of Table 1."""
-    from lapbook.training import preset
-
+def training_settings(setting: Setting) -> Settings:
+    """The training settings of a setting of Table 1."""
     changes: dict[str, Any] = {"d": setting["d"]}
     if setting["method"].startswith("gd"):
         changes["coefficients"] = "equal"
