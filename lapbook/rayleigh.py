@@ -22,6 +22,10 @@ SAMPLES = 100_000  # pairs, where it is
 WEAKEST = 1e-3  # of a hidden layer, directions whose root mean square is less than that of the largest are left out
 
 
+class DependentDimensionsError(ValueError):
+    """Dimensions, or a combination of them, have vanished on the data: there is nothing to turn them by."""
+
+
 def rotation(f: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues λ, shape (d,), and Q, shape (d, d), from values f(s), g = f(s') of shape (batch, d) on sampled pairs.
 
@@ -221,7 +225,7 @@ def _moments(f: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _solve(G: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     weakest = np.linalg.eigvalsh(M)[0]
     if weakest <= 1e-10 * np.trace(M):
-        raise ValueError(
+        raise DependentDimensionsError(
             "the dimensions must be independent: some combination of them vanishes on the data "
             f"(smallest eigenvalue of E f fᵀ: {weakest:.1e})"
         )

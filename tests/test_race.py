@@ -78,3 +78,13 @@ def test_the_turn_knows_the_eigenvalues_of_its_data(tmp_path):
     assert turned["sim_gt"] > plain["sim_gt"] + 0.1
     found, of_data = np.array(turned["eigenvalues"]), np.array(turned["eigenvalues_of_data"])
     assert (found >= of_data - 1e-4).all()  # a Ritz value is never below its eigenvalue
+
+
+def test_a_baseline_that_has_vanished_is_left_as_it_is(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise lb.rayleigh.DependentDimensionsError
+
+    monkeypatch.setattr(lb, "ritz", refuse)
+    turned, _, _ = run(SMOKE["gd+ritz"], tmp_path / "turned")
+    plain, _, _ = run(SMOKE["gd"], tmp_path / "plain")
+    assert turned["curve"]["sim_gt"] == plain["curve"]["sim_gt"]

@@ -4,7 +4,7 @@ from scipy.stats import ortho_group
 
 import lapbook as lb
 from lapbook.layouts import GRID_ROOM
-from lapbook.rayleigh import data_spectrum, ritz, rotation, turned, wide_ritz
+from lapbook.rayleigh import DependentDimensionsError, data_spectrum, ritz, rotation, turned, wide_ritz
 from lapbook.spectrum import eigenvectors
 
 TRUTH = eigenvectors(GRID_ROOM, 10)
@@ -31,7 +31,7 @@ def test_eigenvalues_of_a_wrong_span_are_too_large():
 
 def test_bad_input_is_refused():
     f = np.ones((50, 2))
-    with pytest.raises(ValueError, match="dimensions must be independent"):
+    with pytest.raises(DependentDimensionsError, match="dimensions must be independent"):
         rotation(f, f)
     with pytest.raises(ValueError, match=r"same shape \(batch, d\), got \(50, 2\) and \(50, 1\)"):
         rotation(f, f[:, :1])

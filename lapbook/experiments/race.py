@@ -90,7 +90,12 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     began = time.process_time()
 
     def at_its_best(rep: lb.Representation) -> lb.Representation:
-        return lb.ritz(rep, data, training.gamma)[0] if method == "gd+ritz" else rep
+        if method != "gd+ritz":
+            return rep
+        try:
+            return lb.ritz(rep, data, training.gamma)[0]
+        except lb.rayleigh.DependentDimensionsError:  # too little is left of a dimension: the baseline as it is
+            return rep
 
     def follow(step: int, rep: lb.Representation) -> bool:
         nonlocal spent, began
