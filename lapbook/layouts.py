@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 
 import numpy as np
 import scipy.sparse as sp
@@ -180,6 +181,8 @@ def check_dimension(layout: Layout, vectors: ArrayLike, dimension: int) -> np.nd
     [-1.0, 1.0]
     """
     vectors = check_vectors(layout, vectors)
+    if not isinstance(dimension, Integral) or isinstance(dimension, bool):
+        raise ValueError(f"dimension must be a whole number, counted from 1: got {dimension!r}")
     if dimension == 1:
         raise ValueError("dimension must be at least 2: the first eigenvector is constant, so its reward is always 0")
     if not 2 <= dimension <= vectors.shape[1]:

@@ -21,6 +21,8 @@ def state_at(layout: Layout, row: int, column: int) -> int:
     >>> state_at(Layout("..\\n.#"), 1, 0)
     2
     """
+    if not all(isinstance(x, Integral) for x in (row, column)):
+        raise ValueError(f"row and column must be whole numbers: got row {row!r}, column {column!r}")
     rows, columns = layout.shape
     if not (0 <= row < rows and 0 <= column < columns):
         raise ValueError(f"row and column must lie on the {rows}×{columns} map: got row {row}, column {column}")

@@ -148,6 +148,8 @@ def test_cells_have_numbers():
         message = f"row and column must lie on the 19×19 map: got row {row}, column {column}"
         with pytest.raises(ValueError, match=message):
             state_at(GRID_MAZE, row, column)
+    with pytest.raises(ValueError, match=r"row and column must be whole numbers: got row 1\.5, column 3"):
+        state_at(GRID_MAZE, 1.5, 3)
 
 
 @pytest.mark.parametrize("goal", [271, -1, 1.0, True, (3, 4), None])
@@ -173,6 +175,8 @@ def test_goals_that_are_no_states_are_refused(goal):
             lambda: by_dimension(CORRIDOR, ONES_AND, 1, 0),
             "dimension must be at least 2: the first eigenvector is const",
         ),
+        (lambda: by_dimension(CORRIDOR, ONES_AND, 2.0, 0), "dimension must be a whole number, .* got 2.0"),
+        (lambda: by_dimension(CORRIDOR, ONES_AND, "2", 0), "dimension must be a whole number, .* got '2'"),
         (lambda: by_dimension(CORRIDOR, ONES_AND, 3, 0), "dimension must be between 2 and d = 2: got 3"),
         (lambda: by_dimension(CORRIDOR, ONES_AND * np.nan, 2, 0), "vectors must be finite: dimension 1 is not"),
         (lambda: by_all(CORRIDOR, ONES_AND.T, 0), r"vectors must have shape \(5, d\), one row .* got \(2, 5\)"),
