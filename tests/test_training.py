@@ -11,7 +11,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import lapbook as lb
-from lapbook.encoders import build, initialise
+from lapbook.encoders import build, initialise, on_table
+from lapbook.envs.grid import observe
 from lapbook.rollouts import Data
 from lapbook.settings import PRESETS, Settings, preset
 from lapbook.training import CollapsingDimension, Representation, learn, lookup, sampled_loss
@@ -382,3 +383,20 @@ def test_bad_arguments_are_refused():
             learn(DATA, SMALL, truth=truth)
     with pytest.raises(ValueError, match="every must be at least 1 step, got 0"):
         learn(DATA, SMALL, every=0)
+
+
+@pytest.mark.parametrize("normalise", [0.0, 10.0])
+def test_a_table_of_images_has_the_output_and_the_gradient_of_the_network(normalise):
+    table = torch.from_numpy(observe(lb.layouts.GRID_MAZE, np.arange(lb.layouts.GRID_MAZE.n), "image"))
+    settings = preset("fast-images", normalise=normalise)
+    encoder = build(settings, tuple(table.shape[1:]))
+    initialise(encoder, settings, torch.Generator().manual_seed(0))
+    outputs, gradients = [], []
+    for run in (lambda: encoder(table), on_table(encoder, table)):
+        encoder.zero_grad()
+        outputs.append(run())
+        (outputs[-1] * torch.linspace(-1, 1, 10)).sin().sum().backward()
+        gradients.append([parameter.grad.clone() for parameter in encoder.parameters()])
+    torch.testing.assert_close(*outputs)
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4 * one.abs().max().item())
