@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import fmean
 
 from lapbook.experiments import EXPERIMENTS
-from lapbook.experiments.common import PRESETS
-from lapbook.reproduce import ALL, SCRATCH, Task, default_folder, record_file, reproduce, stored_budget, tasks
+from lapbook.experiments.common import PRESETS, cut_short
+from lapbook.reproduce import ALL, SCRATCH, Task, default_folder, done, record_file, reproduce, stored_budget, tasks
 from lapbook.results import name
 
 EVERYTHING = "Everything above, each after what it reads; with --preset smoke, tiny, in a minute."
@@ -32,25 +32,30 @@ def overview(where: Path, preset: str = "paper") -> list[str]:
 
 
 def cost(wanted: Iterable[Task], where: Path) -> str:
-    """How many of these tasks have records, what they took, and what the others will take if they are like these.
+    """How many of these tasks have records, what they took, and what the rest will take if it is like these.
 
-    Like another is what differs only in the map and the seed. `?` stands for what is like none that is stored.
+    A run that was cut short will take as long for a step as so far, up to its last one. Like another is what differs
+    only in the map and the seed. `?` stands for what is like none that is stored.
     """
-    seconds, missing = defaultdict(list), []
+    spent, left, whole, missing = [], [], defaultdict(list), []
     for title, setting in wanted:
         kind = (title, *(value for key, value in setting.items() if key not in ("env", "seed")))
         budget = stored_budget(record_file((title, setting), where))
         if budget is None:
             missing.append(kind)
-        else:
-            seconds[kind].append(budget["wall_seconds"])
-    spent = [time for times in seconds.values() for time in times]
-    known = [fmean(seconds[kind]) for kind in missing if kind in seconds]
-    left = f"{sum(known) / 3600:.1f}"
+            continue
+        seconds = budget["wall_seconds"]
+        full = seconds * budget["steps_allowed"] / budget["steps"] if cut_short(budget) else seconds
+        spent.append(seconds)
+        whole[kind].append(full)
+        if cut_short(budget):
+            left.append(full - seconds)
+    known = [fmean(whole[kind]) for kind in missing if kind in whole]
+    to_come = f"{sum(known + left) / 3600:.1f}"
     if len(known) < len(missing):
-        left = f"{left} + ?" if known else "?"
-    total = len(spent) + len(missing)
-    return f"{len(spent):>3} of {total:>3} stored, {sum(spent) / 3600:5.1f} hours; {left:>7} hours to come"
+        to_come = f"{to_come} + ?" if known or left else "?"
+    stored = f"{len(spent):>3} of {len(spent) + len(missing):>3} stored, {len(left):>2} of them cut short"
+    return f"{stored}, {sum(spent) / 3600:5.1f} hours; {to_come:>9} hours to come"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -64,11 +69,12 @@ def main(arguments: list[str] | None = None) -> int:
     command.add_argument("--jobs", type=int, default=1, help="settings to run side by side, one thread each")
     command.add_argument("--only", default="*", help="settings whose name matches, e.g. 'GridRoom-xy-ggd-*'")
     command.add_argument("--hours", type=float, default=math.inf, help="end a run after so long; more lets it go on")
-    command.add_argument("--dask", metavar="ADDRESS", help="send the runs to this Dask cluster, e.g. tcp://HOST:8786")
+    cluster = "send the runs to this Dask cluster, e.g. tcp://HOST:8786; its workers must share --where and --scratch"
+    command.add_argument("--dask", metavar="ADDRESS", help=cluster)
     places = "folder of the records (default: the book's, or smoke in the scratch folder)"
     command.add_argument("--where", type=Path, help=places)
     command.add_argument("--scratch", type=Path, default=SCRATCH, help="folder for checkpoints")
-    command.add_argument("--list", action="store_true", help="name the settings and whether they have a record")
+    command.add_argument("--list", action="store_true", help="name the settings, and whether they are done")
     given = parser.parse_args(arguments)
     where = given.where or default_folder(given.preset, given.scratch)
     # Ended from outside it leaves as it does after Ctrl-C, and takes its processes along.
@@ -80,8 +86,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if given.list:
             for task in tasks(given.experiment, given.only, given.preset):
-                there = "done" if record_file(task, where).exists() else "open"
-                print(there, *task[:1] * (given.experiment == ALL), name(task[1]))
+                state = "done" if done(task, where, given.hours) else "open"
+                print(state, *task[:1] * (given.experiment == ALL), name(task[1]))
             return 0
         options = (given.jobs, given.only, given.hours, given.dask, given.preset)
         files = reproduce(given.experiment, where, given.scratch, *options)

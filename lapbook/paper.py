@@ -128,7 +128,7 @@ CLAIMS: dict[str, Claim] = {
         "Figure 7(a)", "Sixteen rooms, numbered so that consecutive ones are neighbours.", "16 rooms", "printed"
     ),
     "fig-7-far": Claim(
-        "Figure 7(b, d)", "Far rooms are reached sooner with our options than the baseline's.", _PICTURE
+        "Figure 7(b, c, d)", "Far rooms are reached sooner with our options than the baseline's.", _PICTURE
     ),
     "fig-7-near": Claim(
         "Figure 7(d)", "With our options far rooms take a similar number of steps as near ones.", "“similar”"

@@ -43,7 +43,7 @@ Work = Callable[[Task, Run], tuple[Task, Result]]
 
 
 class DamagedRecord(UserWarning):
-    """A record cannot be read and is made anew."""
+    """A record cannot be read; the next run makes it anew."""
 
 
 class FailedRun(UserWarning):
@@ -67,7 +67,8 @@ def reproduce(
 
     A run that was interrupted goes on from its last checkpoint under `scratch`. So does one that was over its `hours`,
     which has a record that says so, when it is given more. With `dask`, the address of a Dask cluster, the runs are
-    sent there instead, and only records come back; a run whose worker dies is begun again on another.
+    sent there instead, and only records come back; a run whose worker dies is begun again on another. All workers
+    must share the folders `where`, in which they find records of earlier stages, and `scratch`.
 
     >>> reproduce("exact", only="eigenvalues-*")  # the book has a record of it
     []
@@ -80,14 +81,14 @@ def reproduce(
     where = Path(where or default_folder(preset, scratch))
     if preset == "smoke" and where.resolve() == folder().resolve():
         raise ValueError(f"where must not be {where} with the preset smoke: it holds the records of the book")
-    left = [task for task in wanted if not _done(record_file(task, where), hours)]
+    left = [task for task in wanted if not done(task, where, hours)]
     if not left:
         return []
     files: list[Path] = []
     failed = 0
     with tempfile.TemporaryDirectory() as place, _progress_bar(Path(place) / "progress", left, files) as progress:
         on_this_machine = None if dask else progress
-        work = partial(attempt, where.resolve(), scratch, hours, preset, on_this_machine, os.getpid())
+        work = partial(attempt, where.resolve(), scratch.resolve(), hours, preset, on_this_machine, os.getpid())
         for _, group in groupby(left, _stage):
             stage = list(group)
             results = _on_cluster(work, stage, dask) if dask else _in_processes(work, stage, jobs)
@@ -156,8 +157,18 @@ def stored_budget(file: Path) -> dict | None:
         budget = None
     if isinstance(budget, dict) and (not arrays.exists() or zipfile.is_zipfile(arrays)):
         return budget
-    warnings.warn(f"{file} is damaged, it is made anew", DamagedRecord, stacklevel=3)
+    warnings.warn(f"{file} is damaged, it will be made anew", DamagedRecord, stacklevel=3)
     return None
+
+
+def done(task: Task, where: Path, hours: float = math.inf) -> bool:
+    """Whether a task has a record, and has had so many hours if it was cut short: `reproduce` leaves it alone.
+
+    >>> done(("exact", {"check": "rotations", "seed": 0}), folder())
+    True
+    """
+    budget = stored_budget(record_file(task, where))
+    return budget is not None and (not cut_short(budget) or budget["wall_seconds"] >= 3600 * hours)
 
 
 def attempt(
@@ -253,11 +264,6 @@ def _stored(record: Record, arrays: dict[str, np.ndarray], where: Path, scratch:
             os.remove(leftover)
         own.rmdir()
     return file
-
-
-def _done(file: Path, hours: float) -> bool:
-    budget = stored_budget(file)
-    return budget is not None and (not cut_short(budget) or budget["wall_seconds"] >= 3600 * hours)
 
 
 def _stage(task: Task) -> int:

@@ -12,7 +12,8 @@ import lapbook as lb
 from lapbook import ledger, paper
 from lapbook.experiments import EXPERIMENTS
 from lapbook.experiments.common import cut_short
-from lapbook.ledger import agents, remarks, representations, verdicts
+from lapbook.experiments.shaping import GOALS
+from lapbook.ledger import agents, remarks, representations, verdicts, words
 from lapbook.ledger.deviations import DEVIATIONS
 from lapbook.ledger.verdicts import ANOTHER, LOST, SHORT, SHOWN, compare, holds, shown
 from lapbook.results import folder, name, save
@@ -69,14 +70,55 @@ def test_places_are_told_once_and_claims_are_all_used(rows):
     assert sorted(used) == sorted(paper.CLAIMS)
 
 
+def stored(source):
+    """The names of the book's records that match `experiment/name`."""
+    experiment, only = source.split("/")
+    return [file.stem for file in (folder() / experiment).glob("*.json") if fnmatch(file.stem, only)]
+
+
 def test_three_seeds_wherever_the_paper_has_three():
-    """Table 1 and the pictures of three runs; a run that was cut short is told as such."""
+    """Table 1 and the pictures of three runs, both methods of them."""
     for claim in (entry for entries in ledger.ENTRIES.values() for entry in entries):
-        if not re.match(r"table-[16]|fig-(3|5|6|1[578])\b", claim.claim):
-            continue
-        experiment, only = claim.sources[1 if claim.claim.startswith("fig-6") else 0].split("/")
-        found = [json.loads(f.read_text()) for f in (folder() / experiment).glob("*.json") if fnmatch(f.stem, only)]
-        assert len(found) >= 3 or (found and all(cut_short(record["budget"]) for record in found)), claim.claim
+        if re.match(r"table-[16]|fig-(1|3|4|5|15|16|17|18)\b", claim.claim):
+            assert all(len(stored(source)) >= 3 for source in claim.sources), claim.claim
+        if claim.claim.startswith("fig-6"):
+            assert all(len(stored(source)) >= 3 for source in claim.sources[1:3]), claim.claim
+
+
+def test_the_papers_settings_are_judged_wherever_they_were_run():
+    """On floors, too, for both methods; what has settings of ours is told beside."""
+    for claim in (entry for entries in ledger.ENTRIES.values() for entry in entries):
+        if re.match(r"table-1|fig-(1|3|4|5|15|16|17|18)\b", claim.claim):
+            assert all("-paper-10-" in source for source in claim.sources), claim.claim
+            assert claim.settings == "paper"
+
+
+def test_each_command_belongs_to_its_records(rows):
+    """Its pattern and its hours: a run that was cut short has a limit, and no other has."""
+    for row in rows:
+        limits = {}
+        for line in row.command.splitlines():
+            experiment, only, hours = re.fullmatch(
+                r"python -m lapbook reproduce (\w+) --only '(.+?)'( --hours [\d.]+)?", line
+            ).groups()
+            files = [file for file in row.records if fnmatch(file, f"{experiment}/{only}.json")]
+            assert files, line
+            for file in files:
+                limits.setdefault(file, set()).add(hours)
+        assert set(limits) == set(row.records), row.place
+        for file, hours in limits.items():
+            record = json.loads((folder() / file).read_text())
+            assert len(hours) == 1, file
+            assert (hours != {None}) == cut_short(record["budget"]), file
+
+
+def test_a_run_that_was_only_stored_in_its_last_hours_has_the_time_it_took():
+    record = made_up(0, 0.5, metrics={"curve": {"steps": [1000, 2000]}}.items())
+    record["budget"] |= {"wall_seconds": 1800.0}
+    record["provenance"]["command"] += " --hours 0.3"
+    assert words.commands("table1/a-*", [record])[0].endswith(" --hours 0.3")  # it was over at the second point
+    record["provenance"]["command"] = "python -m lapbook reproduce table1 --hours 0.01"
+    assert words.commands("table1/a-*", [record])[0].endswith(" --hours 0.5")
 
 
 def test_commands_name_settings_that_there_are():
@@ -115,6 +157,23 @@ def test_remarks_count_and_measure():
     assert remarks.small_target(literal[1:]) == (
         "With the small target, 25,000 steps; the paper trains 8 times as long."
     )
+
+
+def test_remarks_on_runs_that_were_not_over():
+    rising, flat = ({"metrics": {"curve": {"sim_gt": curve}}, "budget": {"steps": 25_000}}
+                    for curve in ([0.5] * 8 + [0.6, 0.7], [0.7] * 10))  # fmt: skip
+    told = "After 25,000 steps 1 of 2 runs was still rising. Where they end we do not know."
+    assert remarks.not_over([rising, flat]) == told
+    assert remarks.not_over([flat]) == ""
+    budgets = [{"steps": steps, "steps_allowed": 200_000, "stopped_flat": steps < 200_000}
+               for steps in (200_000, 100_000, 66_000)]  # fmt: skip
+    assert remarks.stopped([{"budget": budget} for budget in budgets]).startswith(
+        "The rule for flat curves ended runs at 33% and 50% of the paper's steps"
+    )
+    assert remarks.stopped([{"budget": budgets[0]}]) == ""
+    runs = [{"metrics": {"sim_gt_per_dim": [1.0, x]}} for x in (0.86, 0.99, 0.87)]
+    assert remarks.low_runs(runs).endswith("though 2 of 3 runs are below 0.9: 0.86, 0.99, 0.87.")
+    assert remarks.low_runs(runs[1:2]) == remarks.low_runs(runs[:1]) == ""  # passes, and does not
 
 
 def anchors(page):
@@ -161,8 +220,7 @@ def test_a_cell_of_table_1_from_made_up_records(values, verdict, tmp_path):
     assert row.verdict == verdict
     assert row.better[:2] == ("reproduced", f"with target τ = 1/d: {shown([0.99] * len(values))}")
     assert row.printed == 0.991
-    assert row.numbers[0] == pytest.approx(np.mean(values))
-    assert row.numbers[1] <= row.numbers[0] <= row.numbers[2]
+    assert row.values == tuple(values)
     assert row.holds == (verdict == "reproduced")
     assert row.holds_with_changes != row.holds
     assert bool(row.why) != row.holds
@@ -189,8 +247,8 @@ def test_a_row_without_record_and_a_record_without_provenance_are_faults(tmp_pat
 def test_a_run_cut_short_is_not_judged_and_another_method_does_not_count(tmp_path):
     for seed in range(3):
         record = made_up(seed, 0.4, "point", env="PointRoom")
-        record["budget"] |= {"steps": 2000, "steps_allowed": 200_000}
-        record["provenance"]["command"] += " --only x --hours 0.6"
+        record["budget"] |= {"steps": 500 if seed else 2000, "steps_allowed": 200_000}
+        record["provenance"]["command"] += f" --only x --hours {0.01 if seed else 0.6}"
         save(record, where=tmp_path)
     for method in ("ggd", "gd"):
         turned = {"sim_gt_ritz": 0.99}.items()
@@ -204,9 +262,11 @@ def test_a_run_cut_short_is_not_judged_and_another_method_does_not_count(tmp_pat
     assert not row.holds
     assert not row.holds_with_changes
     assert ledger.count([row]) == {**dict.fromkeys(verdicts.VERDICTS, 0), SHORT: 1, "with changes": 0}
-    assert row.why.startswith("Ended early, out of time: ours after 2,000 of 200,000 steps. At this pace")
-    assert row.budget.startswith("3 runs, 2,000 steps, 3 cut short of 200,000, 30 min; 2 runs")
-    assert row.command.splitlines()[0].endswith("'PointRoom-xy-ggd-paper-10-*' --hours 0.6")
+    assert row.ours.startswith("0.400, 0.400, 0.400 (after 2,000, 500 and 500 steps); ceiling")  # no mean of these
+    assert row.why.startswith("Ended early, out of time: ours after 500 and 2,000 of 200,000 steps. At this pace")
+    assert row.budget.startswith("3 runs, 500 to 2,000 steps, 3 cut short of 200,000, 30 min; 2 runs")
+    assert row.command.splitlines()[0].endswith("'PointRoom-xy-ggd-paper-10-0' --hours 0.6")
+    assert row.command.splitlines()[1].endswith("'PointRoom-xy-ggd-paper-10-[12]' --hours 0.01")
     assert row.seeds == "0, 1, 2; beside 3"
 
 
@@ -231,13 +291,14 @@ def test_runs_that_stopped_on_flat_curves_are_judged_and_told(tmp_path):
 
 
 def test_pictures_are_judged_by_the_dimension_with_the_lowest_mean():
-    good, bad, base = ({"metrics": {"sim_gt_per_dim": d}} for d in ([1.0, 0.97], [1.0, 0.85], [0.2, 0.4]))
+    good, bad, base = ({"metrics": {"sim_gt_per_dim": d}, "budget": {}} for d in ([1.0, 0.97], [1.0, 0.85], [0.2, 0.4]))
     assert representations.looks_alike([good], [base]).verdict == "reproduced"
     assert representations.looks_alike([bad], [base]).verdict == "differs"
     assert representations.looks_alike([good], [good]).verdict == "differs"
     finding = representations.looks_alike([good, bad], [base], [bad], [base])
     assert finding.verdict == "reproduced"  # in the mean over runs; images are told beside
-    assert finding.ours.startswith("lowest mean over runs of a dimension 0.91 (dimension 2); baseline 0.30")
+    start = "dimension 2, lowest in the mean over runs: 0.91 [0.85, 0.97]; baseline in the mean of all: 0.30 (one run)"
+    assert finding.ours.startswith(start)
     assert finding.ours.endswith("(differs)")
 
 
@@ -262,7 +323,8 @@ def test_one_dimension_that_differs_is_enough(tmp_path):
         vectors[:, 19] = np.eye(24)[:, 19 + seed]
         runs.append({"file": str(save(made_up(seed, 0.0), {"vectors": vectors}, tmp_path))})
     finding = representations.agreement_of_runs(runs, alike=True)
-    assert finding.ours == "SimRUN 0.95; dimensions 1 to 20: 0.00 to 1.00, least in dimension 20"
+    pairs = "(pairs: 0.95, 0.95, 0.95)"
+    assert finding.ours == f"SimRUN 0.95 {pairs}; dimensions 1 to 20: 0.00 to 1.00, least in dimension 20"
     assert finding.verdict == "differs"
     assert representations.agreement_of_runs(runs, alike=True, first=3).verdict == "reproduced"
 
@@ -320,8 +382,12 @@ def test_deep_agents_are_compared_on_common_goals_and_steps(tmp_path):
     assert finding.ours.startswith("2 goals, 20 steps: area 0.68, ahead of\nall of ours +0.30 [+0.30, +0.30]\n(x, y)")
     better = shaped(tmp_path / "d", "gd", {"dim 7": 0.95, "all": 0.5})
     assert agents.deep_agents([ours], [none], [better]).verdict == "differs"
-    assert agents.deep_on_maps([ours], [none], [], [], [], []).verdict == SHORT
-    assert agents.deep_on_maps(*[[ours], [none], [base]] * 2).verdict == "reproduced"
+    assert agents.deep_on_maps([ours], [none], [], [], [], []).better.verdict == SHORT
+    finding = agents.deep_on_maps(*[[ours], [none], [base]] * 2)
+    assert finding.ours == "alone: not run with networks"
+    assert (finding.verdict, finding.better.verdict) == (SHORT, "reproduced")
+    finding = agents.deep_on_maps(*[[ours], [none], [better]] * 2)
+    assert finding.better.words.endswith("\nintervals above 0: 4 of 5")
 
 
 def test_the_row_of_deep_agents_fills_itself(tmp_path):
@@ -335,16 +401,21 @@ def test_the_row_of_deep_agents_fills_itself(tmp_path):
     settings = [s for s in EXPERIMENTS["shaping"].settings if fnmatch(name(s), pattern)]
     assert len(settings) == 12
 
-    def store(setting, **budget):
+    def store(setting, variants=("literal", "mixed"), **budget):
         own, labels = setting["seed"], heights[setting["method"]]
-        curves = np.ones((1, len(labels), 2, 1, 3)) * np.reshape(list(labels.values()), (1, -1, 1, 1, 1))
-        metrics = {"rewards": list(labels), "variants": ["mixed"], "goals": [2 * own, 2 * own + 1], "steps": [1, 2, 3]}
+        curves = np.ones((len(variants), len(labels), 2, 1, 3)) * np.reshape(list(labels.values()), (1, -1, 1, 1, 1))
+        metrics = {"rewards": list(labels), "variants": variants, "goals": [2 * own, 2 * own + 1], "steps": [1, 2, 3]}
         record = made_up(0, 0.0, "shaping", metrics.items())
         save({**record, "setting": setting, "budget": {**record["budget"], **budget}}, {"curves": curves}, tmp_path)
 
     def row():
         return next(row for row in ledger.rows(tmp_path) if row.place.endswith("deep agents"))
 
+    for setting in settings:
+        store(setting, ["mixed"])
+    assert (row().verdict, row().better.verdict) == (SHORT, "reproduced")
+    assert "Only the mixture was run" in row().why
+    (tmp_path / "shaping" / f"{name(settings[-1])}.json").unlink()
     for setting in settings[:-1]:
         store(setting)
     assert row().verdict == SHORT
@@ -386,7 +457,7 @@ def test_settings_tell_whether_runs_ended_early(rows):
         assert ("Ended early" in row.why) == early, row.place
         assert row.settings != "paper" or not early
         if row.verdict == SHORT:
-            assert "without a record" in row.why or "out of time" in row.why
+            assert "without a record" in row.why or "out of time" in row.why or "Only the mixture" in row.why
 
 
 def test_reward_shaping_is_judged_as_the_paper_writes_it(rows):
@@ -401,3 +472,35 @@ def test_deviations_name_a_chapter():
     for deviation in DEVIATIONS:
         assert deviation.chapter in pages
         assert all(deviation)
+
+
+def test_deviations_count_as_the_records_do():
+    """Runs, steps, seeds and goals in the words are those of the records."""
+    here = {deviation.what: deviation.here for deviation in DEVIATIONS}
+
+    def steps(records):
+        return sorted({record["budget"]["steps"] for record in records})
+
+    floors = lb.results.read("point", preset="paper")
+    assert all(cut_short(record["budget"]) for record in floors)
+    for env in paper.FLOORS:
+        for method in ("gd", "ggd"):
+            assert len(lb.results.select(floors, env=env, method=method)) == 3
+    told = f"3 runs of each method, cut short after {words.between(steps(floors))} steps"
+    assert told in here["PointRoom, PointMaze"]
+    small = [record["budget"] for record in lb.results.read("point", preset="fast")]
+    assert {(budget["steps"], budget["batch"]) for budget in small} == {(2000, 512)}
+    deep = lb.results.read("options", route="dqn", preset="paper")
+    assert {record["setting"]["seed"] for record in deep} == {0}
+    short = [record for record in deep if cut_short(record["budget"])]
+    assert {record["setting"]["method"] for record in short} == {"gd"}
+    assert f"cut short after {words.listed([f'{step:,}' for step in steps(short)])} steps" in here["Options"]
+    assert "for 1 seed" in here["Options"]
+    networks = [record["metrics"] for record in lb.results.read("shaping", agent="dqn", env="GridRoom")]
+    goals = {goal for metrics in networks for goal in metrics["goals"]}
+    assert f"on {len(goals)} of the {GOALS} goals, 1 agent each" in here["Agents with shaped rewards"]
+    assert {tuple(metrics["variants"]) for metrics in networks} == {("mixed",)}
+    groups = [
+        r for r in lb.results.read("coefficients", preset="paper-scaled") if r["setting"]["group"] in paper.TABLE_6
+    ]
+    assert f"{words.between(steps(groups))} steps" in here["Coefficient groups"]

@@ -230,7 +230,7 @@ def test_a_damaged_record_is_told_and_made_anew(tmp_path):
     damages = [(file, damage.encode()) for damage in (whole[: len(whole) // 2], "[]", "{}")]
     for damaged, damage in [*damages, (arrays, arrays.read_bytes()[:-30])]:
         damaged.write_bytes(damage)
-        with pytest.warns(DamagedRecord, match=f"{only}.json is damaged, it is made anew"):
+        with pytest.warns(DamagedRecord, match=f"{only}.json is damaged, it will be made anew"):
             assert reproduce("options", tmp_path / "results", tmp_path / "scratch", only=only) == [file]
         assert json.loads(file.read_text())["metrics"] == json.loads(whole)["metrics"]
 
@@ -262,7 +262,7 @@ def test_everything_runs_end_to_end_once(tmp_path, monkeypatch):
     file = where / "table1" / "GridMaze-xy-ggd-smoke-4-0.json"
     whole = file.read_text()
     file.write_text(whole[:-100])
-    with pytest.warns(DamagedRecord, match=f"{file.name} is damaged, it is made anew"):
+    with pytest.warns(DamagedRecord, match=f"{file.name} is damaged, it will be made anew"):
         assert reproduce("all", scratch=tmp_path / "scratch", preset="smoke") == [file]
     assert json.loads(file.read_text())["metrics"] == json.loads(whole)["metrics"]
 
@@ -379,6 +379,25 @@ def test_the_list_says_what_is_done(tmp_path, capsys):
     assert [name(setting) for setting in matching(EXPERIMENTS["table1"].settings, "GridMaze-xy-gd[+]*-3")] == [SHORT]
 
 
+def test_the_list_calls_open_what_would_be_run(tmp_path, capsys):
+    """What was cut short, unless it has had these hours, and what is damaged."""
+    (task,) = tasks("table1", SHORT)
+    budget = {"steps": 500, "steps_allowed": 2000, "wall_seconds": 3600.0}
+    record = {"experiment": task[0], "setting": task[1], "metrics": {}, "budget": budget}
+    file = save(record | {"provenance": provenance("a command")}, where=tmp_path / "results")
+
+    def listed(*more):
+        assert main(command(tmp_path, "--list", *more)[3:]) == 0
+        return capsys.readouterr().out
+
+    assert listed() == listed("--hours", "2") == f"open {SHORT}\n"
+    assert listed("--hours", "1") == f"done {SHORT}\n"
+    file.write_text("{")
+    with pytest.warns(DamagedRecord, match="it will be made anew"):
+        assert listed() == f"open {SHORT}\n"
+    assert file.read_text() == "{"  # nothing was made
+
+
 def test_without_an_experiment_all_are_listed(capsys):
     assert main(["reproduce"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -390,14 +409,30 @@ def test_without_an_experiment_all_are_listed(capsys):
 
 def test_what_is_missing_costs_what_its_like_did(tmp_path):
     wanted = [("trial", {"env": env, "method": m, "seed": 0}) for env in ("a", "b", "c") for m in ("gd", "ggd")]
-    assert cost(wanted, tmp_path) == "  0 of   6 stored,   0.0 hours;       ? hours to come"
-    for (title, setting), hours in zip(wanted, (1, 4, 3), strict=False):
-        record = {"experiment": title, "setting": setting, "metrics": {}, "budget": {"wall_seconds": 3600 * hours}}
+    whole = "0 of them cut short"
+    assert cost(wanted, tmp_path) == f"  0 of   6 stored,  {whole},   0.0 hours;         ? hours to come"
+
+    def store(task, hours, **budget):
+        record = {
+            "experiment": task[0],
+            "setting": task[1],
+            "metrics": {},
+            "budget": budget | {"wall_seconds": 3600 * hours},
+        }
         save(record | {"provenance": provenance("a command")}, where=tmp_path)
-    assert cost(wanted, tmp_path) == "  3 of   6 stored,   8.0 hours;    10.0 hours to come"  # one of 2 and two of 4
-    assert cost(wanted[:3], tmp_path) == "  3 of   3 stored,   8.0 hours;     0.0 hours to come"
+
+    for task, hours in zip(wanted, (1, 4, 3), strict=False):
+        store(task, hours)
+    told = f"  3 of   6 stored,  {whole},   8.0 hours;      10.0 hours to come"  # one of 2 and two of 4
+    assert cost(wanted, tmp_path) == told
+    assert cost(wanted[:3], tmp_path) == f"  3 of   3 stored,  {whole},   8.0 hours;       0.0 hours to come"
     more = [*wanted, ("trial", {"env": "a", "method": "ritz", "seed": 0})]
-    assert cost(more, tmp_path) == "  3 of   7 stored,   8.0 hours; 10.0 + ? hours to come"
+    assert cost(more, tmp_path) == f"  3 of   7 stored,  {whole},   8.0 hours;  10.0 + ? hours to come"
+    store(more[-1], 2, steps=500, steps_allowed=2000)  # a quarter of it is done
+    short = "1 of them cut short"
+    assert cost(more[-1:], tmp_path) == f"  1 of   1 stored,  {short},   2.0 hours;       6.0 hours to come"
+    like = [*more[-1:], ("trial", {"env": "b", "method": "ritz", "seed": 0})]
+    assert cost(like, tmp_path) == f"  1 of   2 stored,  {short},   2.0 hours;      14.0 hours to come"
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from lapbook.experiments import EXPERIMENTS
 from lapbook.experiments.common import cut_short
 from lapbook.ledger.entries import ENTRIES, PARTS, SETTINGS, Entry
 from lapbook.ledger.remarks import NOTES, SEE, WHYS, about
-from lapbook.ledger.verdicts import SHORT, SHOWN, VERDICTS, Better, Finding, Numbers
-from lapbook.ledger.words import budgets, command, ended_early, endings, seeds
+from lapbook.ledger.verdicts import SHORT, SHOWN, VERDICTS, Better, Finding, Values
+from lapbook.ledger.words import budgets, commands, ended_early, endings, seeds
 from lapbook.results import Record, folder, matching, read
 
 __all__ = ["ENTRIES", "OPEN", "PARTS", "SETTINGS", "Row", "count", "ended_early", "faults", "in_full", "rows"]
@@ -57,8 +57,8 @@ class Row:
     another: Better | None = None
     """What another method gives; it has no say in whether the claim holds."""
     printed: float | None = None
-    numbers: Numbers | None = None
-    """Our mean and the ends of its interval, to compare with the number printed."""
+    values: Values = ()
+    """Ours, one for each run, to compare with the number printed."""
 
     @property
     def holds(self) -> bool:
@@ -109,7 +109,7 @@ def _row(part: str, entry: Entry, where: Path, known: dict[str, list[Record]]) -
         ours=finding.ours,
         seeds=seeds(judged, groups[len(judged) :]),
         budget=budgets([group for _, group in found]),
-        command="\n".join(dict.fromkeys(command(source, group) for source, group in found)),
+        command="\n".join(dict.fromkeys(line for source, group in found for line in commands(source, group))),
         verdict=finding.verdict,
         why=why,
         records=tuple(files),
@@ -118,7 +118,7 @@ def _row(part: str, entry: Entry, where: Path, known: dict[str, list[Record]]) -
         better=finding.better,
         another=finding.another,
         printed=finding.printed,
-        numbers=finding.numbers,
+        values=finding.values,
     )
 
 

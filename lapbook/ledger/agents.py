@@ -34,7 +34,7 @@ def option_lengths(truth: Records, ours: Records, base: Records, deep: Records, 
     learned = metric(deep, "rank_correlation")
     text = (
         f"order as the truth's: rank correlation {shown(order[0], 2)}, baseline {shown(order[1], 2)}\n"
-        f"longest − shortest: {spread[0].mean():.0f} steps, baseline {spread[1].mean():.0f}, "
+        f"longest − shortest: {shown(spread[0], 0)} steps, baseline {shown(spread[1], 0)}, "
         f"truth {np.ptp(truth[0]['metrics']['lengths']):.0f}\ndeep agents: rank correlation {shown(learned, 2)}"
     )
     if deep_base:
@@ -43,14 +43,15 @@ def option_lengths(truth: Records, ours: Records, base: Records, deep: Records, 
     return Finding(text, holds(order[0].min() >= LIKE, order[1].max() <= UNLIKE, apart, learned.min() >= LIKE))
 
 
-def far_rooms(ours: Records, base: Records) -> Finding:
+def far_rooms(ours: Records, base: Records, truth: Records = ()) -> Finding:
     """Fig. 7: steps between far rooms, seed by seed; and how far off the paper's way of counting them is."""
     far, base_far = metric(ours, "far"), metric(base, "far")
     ratio, both = base_far / far, [*ours, *base]
     off = np.abs(metric(both, "far_sampled") / metric(both, "far") - 1).max()
     rollouts = {r["budget"]["rollouts"] for r in both}
     text = (
-        f"{shown(far, 0)} steps, baseline {shown(base_far, 0)}, {ratio.min():.1f} to {ratio.max():.1f} times as many; "
+        f"{shown(far, 0)} steps, baseline {shown(base_far, 0)}, {ratio.min():.1f} to {ratio.max():.1f} times as many"
+        f"{''.join(f', truth {x:.0f}' for x in metric(truth, 'far'))}; "
         f"{' or '.join(map(str, sorted(rollouts)))} rollouts a state give the same up to {off:.1%}"
     )
     return Finding(text, holds(ratio.min() > 1))
@@ -59,7 +60,7 @@ def far_rooms(ours: Records, base: Records) -> Finding:
 def near_rooms(ours: Records, base: Records, truth: Records) -> Finding:
     """Fig. 7(d): steps to far rooms over those to the room next door."""
     ratios = [metric(group, "far") / metric(group, "next_door") for group in (ours, base, truth)]
-    text = f"far over next door {shown(ratios[0], 1)}, baseline {ratios[1].mean():.1f}, truth {ratios[2].mean():.1f}"
+    text = f"far over next door {shown(ratios[0], 1)}, baseline {shown(ratios[1], 1)}, truth {ratios[2].mean():.1f}"
     return Finding(text, holds(ratios[0].mean() <= SIMILAR))
 
 
@@ -83,6 +84,7 @@ def options_drawn(truth: Records, ours: Records, base: Records, *, dims: range) 
 
 # Shaped rewards
 
+VARIANTS = {"literal": "alone", "mixed": "mixed"}
 DIMENSIONS = tuple(f"dim {i}" for i in range(2, 11))
 
 
@@ -107,23 +109,28 @@ def order_of_dimensions(records: Records, variant: str) -> Numbers:
     return rank(found), low, high
 
 
+def _signed(numbers: Numbers) -> str:
+    value, low, high = numbers
+    return f"{value:+.2f} [{low:+.2f}, {high:+.2f}]".replace("-", "−")
+
+
 def lower_is_better(ours: Records) -> Finding:
     """Fig. 8(a, b): the order of our dimensions, alone and with the sparse reward; dimension 2 must be the best."""
-    found = {variant: order_of_dimensions(ours, variant) for variant in ("literal", "mixed")}
+    found = {variant: order_of_dimensions(ours, variant) for variant in VARIANTS}
     first = [areas(ours, variant, DIMENSIONS).mean(axis=(1, 2)).argmax() == 0 for variant in found]
-    text = [f"{'alone' if v == 'literal' else 'mixed'} {m:+.2f} [{a:+.2f}, {b:+.2f}]" for v, (m, a, b) in found.items()]
+    text = [f"{VARIANTS[variant]} {_signed(value)}" for variant, value in found.items()]
     return Finding(
-        f"rank correlation of dimension and success: {', '.join(text)}".replace("-", "−"),
+        f"rank correlation of dimension and success: {', '.join(text)}",
         holds(*(high < 0 for _, _, high in found.values()), *first),
     )
 
 
 def baseline_order(*groups: Records) -> Finding:
     """Fig. 13: the order of the baseline's dimensions on each map, with that of ours for comparison."""
-    found = [order_of_dimensions(group, "mixed")[0] for group in groups]
-    pairs = zip(found[::2], found[1::2], strict=True)
-    text = ", ".join(f"{base:+.2f} (ours {ours:+.2f})" for base, ours in pairs).replace("-", "−")
-    return Finding(f"rank correlation of dimension and success: {text}", SHOWN)
+    found = [_signed(order_of_dimensions(group, "mixed")) for group in groups]
+    pairs = zip(paper.STATES, found[::2], found[1::2], strict=True)
+    text = "\n".join(f"{env} {base}, ours {ours}" for env, base, ours in pairs)
+    return Finding(f"rank correlation of dimension and success:\n{text}", SHOWN)
 
 
 def lead(ours: np.ndarray, other: np.ndarray, resamples: int = 2000) -> Numbers:
@@ -160,14 +167,16 @@ def best_beats(
 
 def _leads(first: np.ndarray, rivals: dict[str, np.ndarray]) -> Finding:
     found = {name: lead(first, other) for name, other in rivals.items()}
-    lines = [f"{name} {value:+.2f} [{low:+.2f}, {high:+.2f}]" for name, (value, low, high) in found.items()]
-    text = "\n".join([f"area {first.mean():.2f}, ahead of", *lines]).replace("-", "−")
-    return Finding(text, holds(*(v[1] > 0 for v in found.values())))
+    lines = [f"{name} {_signed(value)}" for name, value in found.items()]
+    above = [low > 0 for _, low, _ in found.values()]
+    if len(above) > 1 and not all(above):
+        lines.append(f"intervals above 0: {sum(above)} of {len(above)}")
+    return Finding("\n".join([f"area {first.mean():.2f}, ahead of", *lines]), holds(*above))
 
 
 def alone_and_mixed(*groups: Records, own: bool = False) -> Finding:
     """The same as section 4.3 writes it, the pseudo-reward alone; and with half of the reward sparse."""
-    alone, mixed = (best_beats(*groups, variant=variant, own=own) for variant in ("literal", "mixed"))
+    alone, mixed = (best_beats(*groups, variant=variant, own=own) for variant in VARIANTS)
     return alone._replace(better=Better(mixed.verdict, f"half of the reward sparse: {mixed.ours}"))
 
 
@@ -184,8 +193,8 @@ def on_both(*groups: Records, judge: Judge) -> Finding:
     return Finding(text, holds(*(finding.verdict == "reproduced" for finding in findings.values())), better)
 
 
-def deep_agents(ours: Records, none: Records, base: Records = ()) -> Finding:
-    """Fig. 8(c, d) with networks and mixed rewards: on the goals that all have, for the steps that all have done."""
+def deep_agents(ours: Records, none: Records, base: Records = (), *, variant: str = "mixed") -> Finding:
+    """Fig. 8(c, d) with networks: on the goals that all have, for the steps that all have done."""
     last = min(r["metrics"]["steps"][-1] for r in [*ours, *none, *base])
 
     def by_goal(records: Records, label: str) -> dict[int, np.ndarray]:
@@ -193,7 +202,7 @@ def deep_agents(ours: Records, none: Records, base: Records = ()) -> Finding:
         for record in records:
             metrics, steps = record["metrics"], np.array(record["metrics"]["steps"])
             names = ["best" if name.startswith("dim ") else name for name in metrics["rewards"]]
-            curves = arrays(record)["curves"].astype(float)[metrics["variants"].index("mixed"), names.index(label)]
+            curves = arrays(record)["curves"].astype(float)[metrics["variants"].index(variant), names.index(label)]
             outcomes = area(steps[steps <= last], curves[..., steps <= last])
             found |= dict(zip(metrics["goals"], outcomes, strict=True))
         return found
@@ -210,14 +219,21 @@ def deep_agents(ours: Records, none: Records, base: Records = ()) -> Finding:
 
 
 def deep_on_maps(*groups: Records) -> Finding:
-    """Deep agents on each map, where there are records of ours and of none; the claim needs both, and the baseline."""
+    """Deep agents on each map, alone and mixed as above; a comparison needs both maps, and the baseline."""
+    alone, mixed = (_deep_on_maps(groups, variant) for variant in VARIANTS)
+    return alone._replace(better=Better(mixed.verdict, f"half of the reward sparse: {mixed.ours}"))
+
+
+def _deep_on_maps(groups: Sequence[Records], variant: str) -> Finding:
+    having = [[r for r in group if variant in r["metrics"]["variants"]] for group in groups]
+    if not any(having):
+        return Finding(f"{VARIANTS[variant]}: not run with networks", SHORT)
     findings, lines = [], []
-    for env, (ours, none, base) in zip(paper.STATES, (groups[:3], groups[3:]), strict=True):
+    for env, (ours, none, base) in zip(paper.STATES, (having[:3], having[3:]), strict=True):
         if ours and none:
-            findings.append(deep_agents(ours, none, base))
+            findings.append(deep_agents(ours, none, base, variant=variant))
             lines.append(f"{env}, {findings[-1].ours}")
         else:
             lines.append(f"{env}: not enough has been run to compare")
-    if not all(groups):
-        return Finding("\n".join(lines), SHORT)
-    return Finding("\n".join(lines), holds(*(finding.verdict == "reproduced" for finding in findings)))
+    verdict = holds(*(finding.verdict == "reproduced" for finding in findings)) if all(having) else SHORT
+    return Finding("\n".join(lines), verdict)

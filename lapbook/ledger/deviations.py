@@ -24,6 +24,7 @@ DEVIATIONS = (
     Deviation(
         "Pairs", "“discounted multi-step transitions”", "lag 1 + geometric, cut off at the end of the episode", "04"
     ),
+    Deviation("Data of a run", "whether runs share them is not said", "each seed has data of its own", "05"),
     Deviation("Initial weights", "not stated", "torch's rule", "05"),
     Deviation("End of training", "200,000 steps", "`paper` may stop from 50,000 on, when every curve is flat", "05"),
     Deviation(
@@ -37,14 +38,15 @@ DEVIATIONS = (
     Deviation(
         "PointRoom, PointMaze",
         "200,000 steps, batch 8,192, 3 runs",
-        "the same for one run of ours on each, cut short; "
+        "the same, 3 runs of each method, cut short after 500 to 2,000 steps; "
         "else 2,000 steps of 512, with and without Fourier features and a turn",
         "06",
     ),
     Deviation(
         "Options",
         "deep Q-learning",
-        "exact climbing; deep Q-learning for one seed, which may stop on a flat curve",
+        "exact climbing; deep Q-learning for 1 seed, where a run may stop on a flat curve, and the baseline's were cut "
+        "short after 16,000 and 24,000 steps",
         "07",
     ),
     Deviation("Exploration of deep agents", "not stated", "a random walk for options, ε = 0.2 for goals", "07"),
@@ -62,7 +64,7 @@ DEVIATIONS = (
     Deviation(
         "Agents with shaped rewards",
         "deep Q-learning",
-        "mostly tables; networks of Table 5 as far as they were run",
+        "mostly tables; networks of Table 5 on 4 of the 10 goals, 1 agent each, with the mixed reward only",
         "08",
     ),
     Deviation("Scale of a dimension", "not stated", "mean square 1 for options and shaping", "08"),

@@ -50,10 +50,14 @@ def _theory() -> Iterator[Entry]:
 
 def _table_1() -> Iterator[Entry]:
     for (env, obs), printed in paper.TABLE_1["gd"].items():
-        on_grid = env in paper.STATES
-        source = f"table1/{env}-{obs}-gd-paper-10-*" if on_grid else f"point/{env}-xy-gd-fast-10-*"
-        judge = partial(representations.number, printed=printed, tolerance=CHANCE, more=False)
-        yield Entry(f"table-1-gd-{env}-{obs}", (source,), judge, "paper" if on_grid else "changed")
+        key = f"table-1-gd-{env}-{obs}"
+        if env in paper.STATES:
+            judge = partial(representations.number, printed=printed, tolerance=CHANCE, more=False)
+            yield Entry(key, (f"table1/{env}-{obs}-gd-paper-10-*",), judge)
+        else:
+            literal, small = (f"point/{env}-xy-gd-{preset}-10-*" for preset in ("paper", "fast"))
+            judge = partial(representations.baseline_on_floor, printed=printed)
+            yield Entry(key, (literal,), judge, beside=(small,))
     for (env, obs), printed in paper.TABLE_1["ggd"].items():
         key = f"table-1-ggd-{env}-{obs}"
         if env in paper.STATES:
@@ -73,7 +77,7 @@ def _representations() -> Iterator[Entry]:
         ("fig-4", "PointRoom", slice(None)),
         ("fig-16", "PointMaze", slice(None)),
     ):
-        sources = [f"point/{env}-{run}-10-*" for run in ("xy-ggd-paper", "xy-gd-fast", *FOURIER)]
+        sources = [f"point/{env}-{run}-10-*" for run in ("xy-ggd-paper", "xy-gd-paper", *FOURIER)]
         judge = partial(representations.looks_alike_on_floor, dims=dims)
         yield Entry(key, tuple(sources[:2]), judge, beside=tuple(sources[2:]))
     for key, env in (("fig-3", "GridMaze"), ("fig-15", "GridRoom")):
@@ -101,7 +105,7 @@ def _options() -> Iterator[Entry]:
         yield Entry(f"fig-6-{env}", sources, agents.option_lengths, "changed", beside=(base,))
     truth, ours, base = climbing("GridRoom")
     yield Entry("fig-7-rooms", ("exact/environments-*",), exact.numbered_rooms, "exact")
-    yield Entry("fig-7-far", (ours, base), agents.far_rooms, "changed")
+    yield Entry("fig-7-far", (ours, base), agents.far_rooms, "changed", beside=(truth,))
     yield Entry("fig-7-near", (ours, base, truth), agents.near_rooms, "changed")
     for key, dims in (("fig-19", range(2, 7)), ("fig-20", range(7, 11))):
         yield Entry(key, (truth, ours, base), partial(agents.options_drawn, dims=dims), "changed")
@@ -157,7 +161,7 @@ def _settings() -> Iterator[Entry]:
         ("table-5", "shaping", paper.TABLE_5, "shaping/*-dqn-[gn]*-[0-9]"),
     ):
         yield Entry(key, (source,), partial(same, name=name, table=table, of=paper.PRINTED), beside=(runs,))
-    data = ("table1/*-ggd-paper-10-*", "table1/*-gd-paper-10-*", "point/*-ggd-paper-10-*")
+    data = tuple(f"{runs}/*-{method}-paper-10-*" for runs in ("table1", "point") for method in ("ggd", "gd"))
     yield Entry("training", (source,), partial(same, name="training", table=paper.TRAINING), beside=data)
 
 

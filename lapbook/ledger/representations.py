@@ -8,6 +8,7 @@ from lapbook import paper
 from lapbook.layouts import LAYOUTS
 from lapbook.ledger.verdicts import (
     ANOTHER,
+    CHANCE,
     CLOSE,
     LIKE,
     LOST,
@@ -20,6 +21,7 @@ from lapbook.ledger.verdicts import (
     compare,
     estimate,
     holds,
+    of_runs,
     shown,
 )
 from lapbook.metrics import in_span, sim_gt_per_dim
@@ -36,14 +38,20 @@ def number(
     if changed:
         improved = metric(changed, "sim_gt")
         verdict = compare(improved.mean(), printed, tolerance, more)
-        better = Better(verdict, f"{how}: {shown(improved)}", estimate(improved))
+        better = Better(verdict, f"{how}: {of_runs(changed, improved)}", tuple(improved))
     mean, low, high = estimate(values)
-    text = shown(values)
+    text = of_runs(literal, values)
     if more:
         text += f"; ceiling of the data {metric(literal, 'ceiling').mean():.3f}"
     if inside:
         text += f"; the paper's number lies {'inside' if low <= printed <= high else 'outside'} the interval"
-    return Finding(text, compare(mean, printed, tolerance, more), better, printed, (mean, low, high))
+    return Finding(text, compare(mean, printed, tolerance, more), better, printed, tuple(values))
+
+
+def baseline_on_floor(literal: Records, small: Records = (), *, printed: float) -> Finding:
+    """SimGT of the baseline on a floor: the paper's way, and with fewer and smaller batches."""
+    how = f"on {_share(small)}"
+    return number(literal, small, printed=printed, tolerance=CHANCE, more=False, how=how)
 
 
 def on_floor(literal: Records, ours: Records = (), base: Records = (), *, printed: float) -> Finding:
@@ -53,7 +61,7 @@ def on_floor(literal: Records, ours: Records = (), base: Records = (), *, printe
     if len(turned) < 2:
         return finding
     words = f"with the same features, then turned by Rayleigh–Ritz: {shown(turned[0])}, the baseline {shown(turned[1])}"
-    return finding._replace(another=Better(ANOTHER, words, estimate(turned[1])))
+    return finding._replace(another=Better(ANOTHER, words, tuple(turned[1])))
 
 
 def _share(records: Records) -> str:
@@ -90,12 +98,13 @@ def looks_alike_on_floor(
 
 def _pictures(ours: Records, base: Records, dims: slice, key: str = "sim_gt_per_dim") -> tuple[str, str]:
     """Words and verdict on the heatmaps of two methods."""
-    means, mean = metric(ours, key)[:, dims].mean(axis=0), float(metric(base, "sim_gt_per_dim")[:, dims].mean())
-    which = np.arange(len(ours[0]["metrics"][key]))[dims][means.argmin()] + 1
-    text = f"dimension {which}: {means.min():.2f}"
-    if len(means) > 1:
-        text = f"lowest mean over runs of a dimension {means.min():.2f} (dimension {which})"
-    return f"{text}; baseline {mean:.2f} in the mean", holds(means.min() >= LIKE, mean <= UNLIKE)
+    values, others = metric(ours, key)[:, dims], metric(base, "sim_gt_per_dim")[:, dims].mean(axis=1)
+    low = values.mean(axis=0).argmin()
+    which = np.arange(len(ours[0]["metrics"][key]))[dims][low] + 1
+    lowest, of_all = (", lowest in the mean over runs", " in the mean of all") if values.shape[1] > 1 else ("", "")
+    text = f"dimension {which}{lowest}: {of_runs(ours, values[:, low], 2)}"
+    verdict = holds(values[:, low].mean() >= LIKE, others.mean() <= UNLIKE)
+    return f"{text}; baseline{of_all}: {of_runs(base, others, 2)}", verdict
 
 
 def agreement_of_runs(records: Records, *, alike: bool, first: int | None = None) -> Finding:
@@ -105,7 +114,8 @@ def agreement_of_runs(records: Records, *, alike: bool, first: int | None = None
     runs = [arrays(r)["vectors"].astype(float) for r in records]
     pairs = np.array([sim_gt_per_dim(runs[a], runs[b]) for a in range(len(runs)) for b in range(a)])
     each, total = pairs[:, :first].mean(axis=0), pairs.mean()
-    text = f"SimRUN {total:.2f}; dimensions 1 to {len(each)}: {each.min():.2f} to {each.max():.2f}"
+    text = f"SimRUN {total:.2f} (pairs: {', '.join(f'{x:.2f}' for x in pairs.mean(axis=1))}); "
+    text += f"dimensions 1 to {len(each)}: {each.min():.2f} to {each.max():.2f}"
     fits = (total >= LIKE, each.min() >= LIKE) if alike else (total <= UNLIKE, each.max() <= UNLIKE)
     return Finding(f"{text}, {'least' if alike else 'most'} in dimension "
                    f"{(each.argmin() if alike else each.argmax()) + 1}", holds(*fits))  # fmt: skip

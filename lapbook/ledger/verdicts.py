@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lapbook.experiments.common import cut_short
+from lapbook.ledger.words import listed
 from lapbook.results import Record
 from lapbook.statistics import bootstrap
 
@@ -30,6 +32,8 @@ DISTINCT = 0.02  # eigenvalues are distinct if they differ by this share of the 
 Records = Sequence[Record]
 Numbers = tuple[float, float, float]
 """A mean, and the ends of its interval."""
+Values = tuple[float, ...]
+"""One for each run."""
 
 
 class Better(NamedTuple):
@@ -38,7 +42,7 @@ class Better(NamedTuple):
     verdict: str
     words: str
     """One line for each thing that is compared, as in `Finding.ours`."""
-    numbers: Numbers | None = None
+    values: Values = ()
 
 
 class Finding(NamedTuple):
@@ -48,7 +52,7 @@ class Finding(NamedTuple):
     verdict: str
     better: Better | None = None
     printed: float | None = None
-    numbers: Numbers | None = None
+    values: Values = ()
     another: Better | None = None
 
 
@@ -95,3 +99,17 @@ def shown(values: Sequence[float] | np.ndarray, digits: int = 3) -> str:
         return f"{values[0]:.{digits}f} (one run)"
     mean, low, high = estimate(values)
     return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]".replace("-", "−")
+
+
+def of_runs(records: Records, values: Sequence[float] | np.ndarray, digits: int = 3) -> str:
+    """Mean and interval of a value of each run; where some were cut short, each by itself and after how many steps.
+
+    >>> budgets = [{"steps": steps, "steps_allowed": 2000} for steps in (2000, 500)]
+    >>> of_runs([{"budget": budget} for budget in budgets], [0.5, 0.25], 2)
+    '0.50, 0.25 (after 2,000 and 500 steps)'
+    """
+    if not any(cut_short(r["budget"]) for r in records):
+        return shown(values, digits)
+    steps = [f"{r['budget']['steps']:,}" for r in records]
+    after = steps[0] if len(set(steps)) == 1 else listed(steps)
+    return f"{', '.join(f'{x:.{digits}f}' for x in values)} (after {after} steps)"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
 import numpy as np
 
 from lapbook.experiments.common import cut_short
-from lapbook.results import Record
+from lapbook.results import Record, name
 
 METHODS = {"ggd": "ours", "gd": "the baseline", "none": "no representation"}
 
@@ -111,8 +112,35 @@ def spent(records: list[Record]) -> str:
     return ", ".join([*parts, duration(seconds, h=3600, min=60, s=1) if seconds >= 1 else "under 1 s"])
 
 
-def command(source: str, records: list[Record]) -> str:
-    """What runs a source again, with the hours that its records were given."""
+def commands(source: str, records: list[Record]) -> list[str]:
+    """What runs the records of a source again, a line for each limit of hours that they had.
+
+    >>> told = [{"setting": {"env": "a", "seed": seed}, "provenance": {"command": hours}, "metrics": {},
+    ...          "budget": {"wall_seconds": 9.0}} for seed, hours in enumerate(["", " --hours 2", " --hours 2"])]
+    >>> [line.partition(" reproduce ")[2] for line in commands("trial/a-*", told)]
+    ["trial --only 'a-0'", "trial --only 'a-[12]' --hours 2"]
+    """
     experiment, only = source.lstrip("?").split("/")
-    hours = {m.group() for r in records if (m := re.search(r" --hours \S+", r["provenance"]["command"]))}
-    return f"python -m lapbook reproduce {experiment} --only '{only}'{max(hours, default='')}"
+    limits = [_limit(record) for record in records]
+    patterns = dict.fromkeys((only, limit) for limit in limits)
+    if len(patterns) > 1:
+        seeds: dict[tuple[str, str], str] = {}
+        for record, limit in zip(records, limits, strict=True):
+            run, _, seed = name(record["setting"]).rpartition("-")
+            seeds[run, limit] = seeds.get((run, limit), "") + seed
+        patterns = {(f"{run}-{s if len(s) == 1 else f'[{s}]'}", limit): None for (run, limit), s in seeds.items()}
+    return [f"python -m lapbook reproduce {experiment} --only '{pattern}'{limit}" for pattern, limit in patterns]
+
+
+def _limit(record: Record) -> str:
+    """The hours that a run was given, or that it took, if it had gone on past a point of its curve after those.
+
+    Such a run was interrupted, and then given few hours only to store what it had.
+    """
+    given = re.search(r" --hours (\S+)", record["provenance"]["command"])
+    if given is None:
+        return ""
+    seconds, points = record["budget"]["wall_seconds"], len(record["metrics"].get("curve", {}).get("steps", [0]))
+    if seconds * (1 - 1 / points) <= 3600 * float(given[1]):
+        return given[0]
+    return f" --hours {math.floor(seconds / 36) / 100:g}"
