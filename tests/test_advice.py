@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lapbook as lb
-from lapbook.advice import CLEAR, FAR, advise
+from lapbook.advice import CLEAR, FAR, advise, seen, single_steps
 from lapbook.diagnosis import first_look
 from lapbook.objective import coefficients, mean_square, slowest_rate
 
@@ -13,7 +13,7 @@ HOUSE = lb.layouts.rooms(2, 2, rng=0)
 D, GAMMA = 4, 0.9
 
 
-def seen(layout, d, gamma=GAMMA, length=50):
+def exact(layout, d, gamma=GAMMA, length=50):
     return lb.rollouts.multi_step(1 - lb.spectrum.eigenvectors(layout, d).values / 4, length, gamma)
 
 
@@ -26,11 +26,47 @@ def test_the_cut_is_after_as_many_dimensions_as_there_are_rooms(seed):
 
 
 def test_the_rules_on_the_book_s_own_maps():
-    assert advise(seen(lb.layouts.GRID_ROOM, 20)).d == 16
-    maze = advise(seen(lb.layouts.GRID_MAZE, 11), length=50)
+    assert advise(exact(lb.layouts.GRID_ROOM, 20)).d == 16
+    maze = advise(exact(lb.layouts.GRID_MAZE, 11), length=50)
     assert maze.gamma == 0.98  # the spectrum asks for more than the episodes allow
-    assert "(episodes of 50 allow no more)" in maze.reasons["gamma"]
-    assert advise([0.0, 0.1, 0.12, 0.9], gamma=0).gamma == 0
+    assert "short of 0.3: episodes of 50 allow no larger reach" in maze.reasons["gamma"]
+    enough = advise([0.0, 0.1, 0.12, 0.9], gamma=0)
+    assert enough.gamma == 0
+    assert "see λ_4 = 0.9, which is enough to tell it from 0." in enough.reasons["gamma"]
+    assert "short of 0.3" in advise([0.0, 0.01, 0.012, 0.09], gamma=0, length=1).reasons["gamma"]
+
+
+@pytest.mark.parametrize("length", [None, 1, 2, 7, 50])
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 0.9, 0.99])
+def test_what_pairs_see_is_turned_back_into_single_steps(gamma, length):
+    single = np.append(np.geomspace(1e-5, 1, 12), np.linspace(0.001, 0.999, 11))
+    back = single_steps(seen(single, gamma, length), gamma, length)
+    assert back == pytest.approx(single, rel=1e-6)
+    above = seen(np.linspace(1, 2, 101)[1:], gamma, length)
+    assert (above >= 1 - 1e-12).all()  # so that nothing below 1 is mistaken for it
+    top = float(seen(2.0, gamma, length))
+    beyond = single_steps([0.0, (1 + top) / 2, 10.0], gamma, length)  # more than any walk can have
+    assert beyond[[0, 2]] == pytest.approx([0, 2])
+    assert seen(beyond[1], gamma, length) == pytest.approx((1 + top) / 2)
+
+
+def test_the_numbers_in_the_advice_are_those_of_the_pairs():
+    """From exact values at γ = 0.9 in episodes of 50: all of what is said about another γ must be exact too."""
+    house = lb.layouts.rooms(2, 2, 6, rng=0)
+    for length in (20, 50, 400):
+        advice = advise(exact(house, 6, length=length), length=length)
+        there = exact(house, 5, advice.gamma, length)
+        assert advice.d == 4
+        assert f"see λ_5 = {there[4]:.2g}, " in advice.reasons["gamma"]
+        assert f"it was {exact(house, 5, length=length)[4]:.2g}." in advice.reasons["gamma"]
+        if "short of" in advice.reasons["gamma"]:
+            assert advice.gamma == pytest.approx(1 - 1 / length, abs=1e-3)
+            assert there[4] < FAR
+        else:
+            assert there[4] == pytest.approx(FAR, rel=0.05)  # two digits of 1 - γ are kept
+        kept = mean_square(there[:4], advice.beta, advice.target_scale) / advice.target_scale
+        assert kept[3] == pytest.approx(0.5, abs=0.03)
+        assert (kept[:3] > kept[3]).all()
 
 
 def test_values_at_another_gamma_are_those_of_the_mixed_powers():
@@ -93,6 +129,7 @@ def test_advice_is_what_learn_asks_for_and_nothing_vanishes():
         ([0.0, 0.0, 0.1], {}, "λ_2 > 0: the data fall into parts"),
         ([0.0, 0.1, 0.1], {}, "values must have a gap to cut at between λ_2 and λ_3"),
         ([0.0, 0.1, 0.2], {"gamma": 1}, r"gamma must lie in \[0, 1\), got 1"),
+        ([0.0, 0.1, 0.2], {"length": 0}, "length must be at least 1, got 0"),
         ([0.0, 0.1, 0.2], {"most": 3}, "2 ≤ least ≤ most < 3, got 2 and 3"),
     ],
 )
