@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import io
 import re
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +72,23 @@ def lighten(static: Path, pages: list[Path]) -> None:
 
 
 def opaque(png: bytes) -> bytes:
-    """The same picture, without a transparency that is nowhere used, and packed as well as can be."""
-    picture, smaller = Image.open(io.BytesIO(png)), io.BytesIO()
-    if picture.mode == "RGBA" and picture.getchannel("A").getextrema() == (255, 255):
-        picture.convert("RGB").save(smaller, "PNG", optimize=True)
-    return min(png, smaller.getvalue() or png, key=len)
+    """The same picture, without a transparency that is nowhere used; as it was if that is smaller.
+
+    Its rows are packed as they are. The usual filters, which store differences of pixels, are made for photographs
+    and cost plots an eighth of their size.
+    """
+    picture = Image.open(io.BytesIO(png))
+    if picture.mode != "RGBA" or picture.getchannel("A").getextrema() != (255, 255):
+        return png
+    rows = picture.convert("RGB").tobytes()
+    width, height = picture.size
+    unfiltered = b"".join(b"\0" + rows[y : y + 3 * width] for y in range(0, len(rows), 3 * width))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # eight bits each of red, green and blue
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(unfiltered, 9)), (b"IEND", b""))
+    smaller = png[:8] + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
+    return min(png, smaller, key=len)
 
 
 def finished(app: Any, exception: Exception | None) -> None:
