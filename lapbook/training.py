@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 from tqdm import tqdm
@@ -22,6 +23,7 @@ from lapbook.rayleigh import data_spectrum
 from lapbook.rollouts import Data, pairs, visited
 from lapbook.settings import Settings, preset
 
+PIECE = 1024  # observations that go through an encoder at once
 KNOWN_UP_TO = 1000  # distinct observations; their eigenvalues are then quick to compute
 
 
@@ -99,20 +101,73 @@ def sampled_loss(f: Callable[[Tensor], Tensor], rows: Tensor, c: Tensor, beta: f
     return pair_loss(fs, gs, c) + beta * penalty(F1, F2, c, target)
 
 
-def lookup(encoder: nn.Sequential, table: Tensor, gather: bool) -> Callable[[Tensor], Tensor]:
+class _Counted(torch.autograd.Function):
+    """`counted_loss` and its gradient, 2 LFC + 2β Σ_half W F (min(c_j, c_k)∘G' - τC), in closed form."""
+
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, rows: Tensor, weights: Tensor, beta: float, target: float) -> Tensor:
+        F, (s, t, *halves), c, (m, batch) = table.numpy(), rows.numpy(), weights.numpy(), (len(table), rows.shape[1])
+        from_s, from_t, *in_halves = (np.bincount(r, minlength=m).astype(F.dtype) / batch for r in (s, t, *halves))
+        met = sp.csr_array((np.full(batch, 1 / batch, dtype=F.dtype), (s, t)), shape=(m, m))
+        LF = (from_s + from_t)[:, None] * F - met @ F - met.T @ F
+        WF1, WF2 = (share[:, None] * F for share in in_halves)
+        G1, G2, lesser, wanted = F.T @ WF1, F.T @ WF2, np.minimum(c[:, None], c), np.diag(target * c)
+        inner = (lesser * G1 * G2).sum() - (wanted * (G1 + G2)).sum() + target**2 * c.sum()
+        half_gradient = LF * c + beta * (WF1 @ (lesser * G2 - wanted) + WF2 @ (lesser * G1 - wanted))
+        ctx.gradient = torch.from_numpy(2 * half_gradient)
+        return table.new_tensor((F * LF).sum(axis=0) @ c + beta * inner)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None, None]:
+        return gradients[0] * ctx.gradient, None, None, None, None
+
+
+def counted_loss(F: Tensor, rows: Tensor, c: Tensor, beta: float, target: float) -> Tensor:
+    """`sampled_loss` for the values F of f on a table, shape (m, d): a form in F that only needs the batch's counts.
+
+    With L the Laplacian of the pairs that were drawn and W the shares of the states in a half-batch, both over the
+    batch, eq. (6) is tr(FᵀLFC), and E f_j f_k of eq. (7) and (8) is G = FᵀWF. No row is copied as often as it is drawn.
+
+    >>> twice, rows = torch.full((1, 1), 2.0), torch.zeros(4, 8, dtype=int)
+    >>> counted_loss(twice, rows, torch.ones(1), beta=1.0, target=1.0).item()  # as above
+    9.0
+    """
+    return _Counted.apply(F, rows, c, beta, target)
+
+
+def lookup(
+    encoder: nn.Sequential, table: Tensor, gather: bool, precision: str = "float32"
+) -> Callable[[Tensor], Tensor]:
     """f of the observations `table[rows]`, as a function of rows.
 
-    With `gather` the encoder runs once on the table, however often its rows are drawn: the same values and gradient.
+    With `gather` the encoder runs once on the table, however often its rows are drawn; without, it takes the rows in
+    pieces that stay in the processor's cache. The values and the gradient are the same.
 
     >>> encoder, table, rows = nn.Sequential(nn.Linear(2, 3)), torch.eye(2), torch.tensor([0, 1, 1, 0])
     >>> torch.allclose(lookup(encoder, table, gather=True)(rows), lookup(encoder, table, gather=False)(rows))
     True
     """
-    if not gather:
-        return lambda rows: encoder(table[rows])
-    everywhere = on_table(encoder, table)
-    # index_select, not indexing: on several threads only its gradient is summed in a fixed order
-    return lambda rows: everywhere().index_select(0, rows)
+    if gather:
+        everywhere = in_precision(on_table(encoder, table), precision)
+        # index_select, not indexing: on several threads only its gradient is summed in a fixed order
+        return lambda rows: everywhere().index_select(0, rows)
+    return in_precision(lambda rows: torch.cat([encoder(table[part]) for part in rows.split(PIECE)]), precision)
+
+
+def in_precision(f: Callable[..., Tensor], precision: str) -> Callable[..., Tensor]:
+    """f with its matrix products in that precision; what it returns is float32.
+
+    >>> in_precision(lambda: torch.ones(1, 1) @ torch.full((1, 1), 1.001), "bf16")().item()
+    1.0
+    """
+    if precision == "float32":
+        return f
+
+    def rounded(*arguments: Any) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return f(*arguments).float()
+
+    return rounded
 
 
 def learn(
@@ -131,7 +186,7 @@ def learn(
     """Train an encoder on trajectories, by Adam on eq. (6) to (8): `learn(data, "fast", d=5)`.
 
     `settings` may be the name of a preset, and `changes` replace some of its fields. Data in which few distinct
-    observations recur have each encoded once a step and gathered (`lookup`); `gather` decides it by hand.
+    observations recur have each encoded once a step (`counted_loss`); `gather` decides it by hand.
 
     Every `every` steps and at the end: `callback(step, representation)` with the encoder as it is then, SimGT in the
     progress bar if `truth` of shape (m, d) over the rows of `data.observations` is given, and a checkpoint. A run
@@ -174,16 +229,20 @@ def learn(
     if checkpoint is not None and Path(checkpoint).exists():
         done = _resume(checkpoint, about, encoder, optimizer, objective, rng)
     c = torch.tensor(coefficients(settings.d, settings.coefficients), dtype=torch.float32)
-    f = lookup(encoder, torch.from_numpy(observations), gather)
+    table = torch.from_numpy(observations)
+    f = lookup(encoder, table, gather, settings.precision)
+    everywhere = in_precision(on_table(encoder, table), settings.precision) if gather and objective is None else None
     shown: dict[str, str] = {}
     with tqdm(total=settings.steps, initial=done, disable=not progress, unit="step") as bar:
         for step in range(done + 1, settings.steps + 1):
             halves = visited(data, 2 * settings.batch, rng).reshape(2, -1)
             rows = torch.from_numpy(np.stack([*pairs(data, settings.batch, settings.gamma, rng), *halves]))
-            if objective is None:
-                loss = sampled_loss(f, rows, c, settings.beta_at(step), settings.target_scale)
-            else:
+            if objective is not None:
                 loss = objective(f, rows, step)
+            elif everywhere is not None:
+                loss = counted_loss(everywhere(), rows, c, settings.beta_at(step), settings.target_scale)
+            else:
+                loss = sampled_loss(f, rows, c, settings.beta_at(step), settings.target_scale)
             optimizer.zero_grad()
             loss.backward()
             _check_finite(loss, step, checkpoint)

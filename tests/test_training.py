@@ -15,7 +15,7 @@ from lapbook.encoders import build, initialise, on_table
 from lapbook.envs.grid import observe
 from lapbook.rollouts import Data
 from lapbook.settings import PRESETS, Settings, preset
-from lapbook.training import CollapsingDimension, Representation, learn, lookup, sampled_loss
+from lapbook.training import CollapsingDimension, Representation, counted_loss, learn, lookup, sampled_loss
 
 LAYOUT = lb.layouts.rooms(1, 3, size=3)
 D = 4
@@ -40,7 +40,7 @@ def weights(rep):
 
 @pytest.mark.parametrize("normalise", [0.0, 3.0])
 @pytest.mark.parametrize(("encoder", "obs"), [("mlp", "xy"), ("fourier", "xy"), ("conv", "image"), ("mlp", "image")])
-def test_gathering_gives_the_loss_and_gradient_of_the_plain_way(encoder, obs, normalise):
+def test_every_way_gives_the_loss_and_gradient_of_the_plain_one(encoder, obs, normalise, monkeypatch):
     layout = lb.layouts.rooms(3, 4, size=3)
     settings = preset("smoke", d=D, encoder=encoder, fourier_sigma=2.0, normalise=normalise)
     table = torch.from_numpy(lb.envs.grid.observe(layout, np.arange(layout.n), obs)).double()
@@ -53,17 +53,40 @@ def test_gathering_gives_the_loss_and_gradient_of_the_plain_way(encoder, obs, no
     net = net.double()
     rows = torch.from_numpy(np.random.default_rng(0).integers(layout.n, size=(4, 100)))
     c = torch.tensor(lb.objective.coefficients(D))
-    results = []
-    for gather in (True, False):
-        net.zero_grad()
-        loss = sampled_loss(lookup(net, table, gather), rows, c, beta=0.7, target=0.3)
-        loss.backward()
-        results.append((loss.item(), [p.grad.clone() for p in net.parameters()]))
-    (loss, gradient), (plain_loss, plain_gradient) = results
-    assert loss == pytest.approx(plain_loss, abs=1e-10)
-    for a, b in zip(gradient, plain_gradient, strict=True):
-        assert b.abs().max() > 0
-        torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
+    options = {"beta": 0.7, "target": 0.3}
+    plain, *others = (
+        lambda: sampled_loss(lambda rows: net(table[rows]), rows, c, **options),
+        lambda: sampled_loss(lookup(net, table, gather=False), rows, c, **options),  # in pieces
+        lambda: sampled_loss(lookup(net, table, gather=True), rows, c, **options),
+        lambda: counted_loss(on_table(net, table)(), rows, c, **options),
+    )
+    plain_loss, plain_gradient = loss_and_gradient(plain, net)
+    assert all(gradient.abs().max() > 0 for gradient in plain_gradient)
+    monkeypatch.setattr(import_module("lapbook.training"), "PIECE", 64)
+    for other in others:
+        loss, gradient = loss_and_gradient(other, net)
+        assert loss == pytest.approx(plain_loss, abs=1e-10)
+        for a, b in zip(gradient, plain_gradient, strict=True):
+            torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
+
+
+def loss_and_gradient(loss_of, net):
+    net.zero_grad()
+    loss = loss_of()
+    loss.backward()
+    return loss.item(), [p.grad.clone() for p in net.parameters()]
+
+
+@pytest.mark.parametrize("gather", [True, False])
+@pytest.mark.parametrize("obs", ["xy", "image"])
+def test_bf16_trains_as_float32_does_but_for_its_rounding(obs, gather):
+    data = lb.collect(gym.make("lapbook/GridMaze-v0", obs=obs), transitions=1000)
+    exact, coarse = (learn(data, SMALL, steps=3, precision=p, gather=gather) for p in ("float32", "bf16"))
+    apart = (weights(exact) - weights(coarse)).abs().max()
+    assert 0 < apart < 0.01
+    assert next(coarse.encoder.parameters()).dtype == torch.float32
+    with pytest.raises(ValueError, match=r"precision must be one of float32, bf16: got 'half'"):
+        preset("smoke", precision="half")
 
 
 def test_gathering_trains_like_the_plain_way():
@@ -185,11 +208,11 @@ def test_a_loss_that_is_not_finite_names_its_step_and_keeps_the_checkpoint(tmp_p
 
     def break_at_17(*arguments, **options):
         calls.append(0)
-        return sampled_loss(*arguments, **options) * (np.nan if len(calls) == 17 else 1)
+        return counted_loss(*arguments, **options) * (np.nan if len(calls) == 17 else 1)
 
     whole = learn(DATA, SMALL)
     with monkeypatch.context() as patch:
-        patch.setattr(import_module("lapbook.training"), "sampled_loss", break_at_17)
+        patch.setattr(import_module("lapbook.training"), "counted_loss", break_at_17)
         with pytest.raises(FloatingPointError, match=r"loss must stay finite.* at step 17: .*; .* checkpoint is .*"):
             learn(DATA, SMALL, every=5, checkpoint=path)
     assert torch.equal(weights(learn(DATA, SMALL, every=5, checkpoint=path)), weights(whole))

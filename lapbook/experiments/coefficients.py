@@ -9,7 +9,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-from lapbook.experiments.common import Experiment, Log, Outcome, Report, Setting, flat, sized
+from lapbook.experiments.common import Experiment, Log, Outcome, Report, Setting, sized
 from lapbook.layouts import LAYOUTS
 from lapbook.results import name
 
@@ -56,8 +56,7 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
         C = lb.metrics.cosines(vectors, truth)
         log.add(step, np.stack([C.diagonal(), lb.metrics.in_span(vectors, truth), C.sum(axis=1)]), np.empty(0))
         report(every, f"{name(setting)} SimGT {C.diagonal().mean():.3f}")
-        log.flat = setting["preset"] == "paper" and flat(log.curve[:, 0], training.steps // every)
-        return log.flat or log.seconds > 3600 * hours
+        return log.seconds > 3600 * hours
 
     checkpoint = scratch / "checkpoint.safetensors"
     rep = lb.learn(data, training, rng, checkpoint=checkpoint, every=every, callback=follow, coefficients=tuple(c))

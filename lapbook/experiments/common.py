@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -124,4 +124,5 @@ class Log:
             **({"batch": training.batch} if hasattr(training, "batch") else {}),
             "wall_seconds": round(self.seconds, 1),
             "threads": torch.get_num_threads(),
+            "settings": asdict(training),
         }

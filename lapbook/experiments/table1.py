@@ -10,18 +10,18 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, flat, sized, snapshot_steps
+from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, sized, snapshot_steps
 from lapbook.layouts import LAYOUTS
 from lapbook.results import name
 from lapbook.settings import Settings, preset
 
 
 def settings() -> tuple[Setting, ...]:
-    """Table 1: both methods at the paper's settings, ours with a smaller target; then both, and Rayleigh–Ritz, at ours.
+    """Table 1: ours under both readings, the baseline as printed; then both, and Rayleigh–Ritz, at our settings.
 
     `fast` was chosen by looking at seeds 0 and 2, so it is judged on others.
     """
-    runs = [("gd", "paper", range(3)), ("ggd", "paper", range(3)), ("ggd", "paper-scaled", range(3))]
+    runs = [("ggd", "paper", range(3)), ("ggd", "paper-coded", range(3)), ("gd", "paper", range(3))]
     runs += [(method, "fast", range(3, 6)) for method in ("gd", "ggd", "gd+ritz")]
     return tuple(
         {"env": env, "obs": obs, "method": method, "preset": preset, "d": 10, "seed": seed}
@@ -66,10 +66,7 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
         vectors = rep(data.observations)
         log.add(step, lb.metrics.sim_gt_per_dim(vectors, truth), vectors)
         report(every if step % every == 0 else step % every, f"{name(setting)} SimGT {log.curve[-1].mean():.3f}")
-        # The dimensions of the baseline have nothing to settle on; their mean has.
-        curve = log.curve if setting["method"] == "ggd" else log.curve.mean(axis=1)
-        log.flat = setting["preset"] == "paper" and flat(curve, training.steps // every)
-        return log.flat or log.seconds > 3600 * hours
+        return log.seconds > 3600 * hours
 
     rep = lb.learn(data, training, rng, checkpoint=scratch / "checkpoint.safetensors", every=every, callback=follow)
     start = time.perf_counter()
