@@ -74,6 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
     places = "folder of the records (default: the book's, or smoke in the scratch folder)"
     command.add_argument("--where", type=Path, help=places)
     command.add_argument("--scratch", type=Path, default=SCRATCH, help="folder for checkpoints")
+    command.add_argument("--maps", type=Path, metavar="FOLDER", help="folder of the public maps, for public")
     command.add_argument("--list", action="store_true", help="name the settings, and whether they are done")
     given = parser.parse_args(arguments)
     where = given.where or default_folder(given.preset, given.scratch)
@@ -89,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
                 state = "done" if done(task, where, given.hours) else "open"
                 print(state, *task[:1] * (given.experiment == ALL), name(task[1]))
             return 0
-        options = (given.jobs, given.only, given.hours, given.dask, given.preset)
+        options = (given.jobs, given.only, given.hours, given.dask, given.preset, given.maps)
         files = reproduce(given.experiment, where, given.scratch, *options)
     except (ValueError, RuntimeError) as error:
         print(f"lapbook: {error}", file=sys.stderr)

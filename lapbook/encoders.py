@@ -151,9 +151,7 @@ def on_table(encoder: nn.Sequential, table: Tensor) -> Callable[[], Tensor]:
         for layer in layers:
             if isinstance(layer, nn.Conv2d):
                 weight = layer.weight.flatten(2).permute(1, 2, 0).flatten(1)  # (inputs, k·k·channels)
-                products = (
-                    (rows @ weight).to(layer.bias.dtype).view(-1, layer.out_channels)
-                )  # of each value at each place
+                products = (rows @ weight).to(rows.dtype).view(-1, layer.out_channels)  # of each value at each place
                 rows = _SparseProduct.apply(*next(remaining), products) + layer.bias
             elif isinstance(layer, nn.Flatten):
                 rows = rows.index_select(0, last).view(*where.shape, -1).movedim(-1, 1).flatten(1)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,6 +45,21 @@ class Layout:
         object.__setattr__(self, "text", "\n".join(lines))
         _check_characters(lines)
         _check_connected(self)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Layout:
+        """The map in a text file, named after it. `X` and blank may stand for `#` and `.`, as in public maps.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as place:
+        ...     _ = Path(place, "Corridor.txt").write_text("XXXX\\nX  X\\nXXXX\\n")
+        ...     Layout.read(Path(place, "Corridor.txt"))
+        Layout('Corridor', 3×4, 2 states)
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise ValueError(f"path must be a text file that holds a map: there is none at {path}")
+        return cls(path.read_text(encoding="utf-8").translate(str.maketrans("X ", "#.")), path.stem)
 
     def __str__(self) -> str:
         return self.text

@@ -59,6 +59,7 @@ def reproduce(
     hours: float = math.inf,
     dask: str | None = None,
     preset: str = "paper",
+    maps: Path | None = None,
 ) -> list[Path]:
     """Run what has no record yet, `jobs` settings at a time, and return the new records' files.
 
@@ -68,7 +69,8 @@ def reproduce(
     A run that was interrupted goes on from its last checkpoint under `scratch`. So does one that was over its `hours`,
     which has a record that says so, when it is given more. With `dask`, the address of a Dask cluster, the runs are
     sent there instead, and only records come back; a run whose worker dies is begun again on another. All workers
-    must share the folders `where`, in which they find records of earlier stages, and `scratch`.
+    must share the folders `where`, in which they find records of earlier stages, and `scratch`. `maps` is a folder with
+    the public maps, which only the experiment `"public"` needs; `"all"` leaves that out where there is none.
 
     >>> reproduce("exact", only="eigenvalues-*")  # the book has a record of it
     []
@@ -82,6 +84,11 @@ def reproduce(
     if preset == "smoke" and where.resolve() == folder().resolve():
         raise ValueError(f"where must not be {where} with the preset smoke: it holds the records of the book")
     left = [task for task in wanted if not done(task, where, hours)]
+    if experiment == ALL and maps is None:
+        left = [task for task in left if not EXPERIMENTS[task[0]].maps]
+    for title, setting in left:
+        if (read_map := EXPERIMENTS[title].maps) is not None:
+            read_map(setting["env"], maps)  # what is missing is said before anything runs
     if not left:
         return []
     files: list[Path] = []
@@ -91,7 +98,8 @@ def reproduce(
         work = partial(attempt, where.resolve(), scratch.resolve(), hours, preset, on_this_machine, os.getpid())
         for _, group in groupby(left, _stage):
             stage = list(group)
-            results = _on_cluster(work, stage, dask) if dask else _in_processes(work, stage, jobs)
+            runs = [(task, _run_of(task, maps)) for task in stage]
+            results = _on_cluster(work, runs, dask) if dask else _in_processes(work, runs, jobs)
             with contextlib.closing(results), _threads_kept() if jobs == 1 else contextlib.nullcontext():
                 for task, result in results:
                     stored = result if isinstance(result, str) else _stored(*result, where, scratch)
@@ -117,9 +125,11 @@ def tasks(experiment: str, only: str = "*", preset: str = "paper") -> list[Task]
     if preset not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}: got {preset!r}")
     known = {title: found.at(preset) for title, found in EXPERIMENTS.items() if experiment in (title, ALL)}
+    if not any(known.values()):
+        raise ValueError(f"experiment must have runs at the preset {preset}: {experiment} has none")
     found = [(title, setting) for title, settings in known.items() for setting in matching(settings, only)]
     if not found:
-        example = name(next(iter(known.values()))[0])
+        example = name(next(filter(None, known.values()))[0])
         raise ValueError(f"only must match some setting of {experiment}, such as {example}: got {only!r}")
     return sorted(found, key=_stage)
 
@@ -214,13 +224,20 @@ def _record_of(
     command = f"python -m lapbook reproduce {experiment} --only {shlex.quote(label)}"
     if preset != "paper":
         command += f" --preset {preset}"
+    if EXPERIMENTS[experiment].maps is not None:
+        command += " --maps FOLDER"
     if cut_short(budget):
         command += f" --hours {hours:g}"
     record = {"experiment": experiment, "setting": setting, "metrics": metrics, "budget": budget}
     return record | {"provenance": provenance(command)}, arrays
 
 
-def _in_processes(work: Work, stage: list[Task], jobs: int) -> Results:
+def _run_of(task: Task, maps: Path | None) -> Run:
+    experiment = EXPERIMENTS[task[0]]
+    return partial(experiment.run, maps=maps and maps.resolve()) if experiment.maps else experiment.run
+
+
+def _in_processes(work: Work, stage: list[tuple[Task, Run]], jobs: int) -> Results:
     """Run tasks by joblib: one after the other in this process, or in `jobs` others.
 
     A process that dies, for lack of memory perhaps, takes the pool along. What was not over is begun again.
@@ -230,24 +247,21 @@ def _in_processes(work: Work, stage: list[Task], jobs: int) -> Results:
         # One more than there are tasks, so that the last one, too, has a process of its own if any had.
         pool = Parallel(min(jobs, len(left) + 1), "loky", return_as="generator_unordered", batch_size=1)
         try:
-            for task, result in pool(delayed(work)(task, EXPERIMENTS[task[0]].run) for task in left):
-                left, tries = [other for other in left if other != task], TRIES
+            for task, result in pool(delayed(work)(*each) for each in left):
+                left, tries = [other for other in left if other[0] != task], TRIES
                 yield task, result
         except BrokenProcessPool:
             left, tries = left[jobs:] + left[:jobs], tries - 1  # those that were running come last
-    for task in left:
+    for task, _ in left:
         yield task, f"of the processes that tried, {TRIES} died, for lack of memory perhaps"
 
 
-def _on_cluster(work: Work, stage: list[Task], address: str) -> Results:
+def _on_cluster(work: Work, stage: list[tuple[Task, Run]], address: str) -> Results:
     """Run tasks by Dask: one whose worker dies is begun again on another."""
     from dask.distributed import Client, as_completed
 
     with Client(address) as client:
-        futures = {
-            client.submit(work, task, EXPERIMENTS[task[0]].run, key=f"{task[0]}-{name(task[1])}"): task
-            for task in stage
-        }
+        futures = {client.submit(work, task, run, key=f"{task[0]}-{name(task[1])}"): task for task, run in stage}
         for future in as_completed(futures):
             yield future.result() if future.status == "finished" else (futures[future], str(future.exception()))
 

@@ -128,8 +128,8 @@ def preset(name: str | Settings, **changes: Any) -> Settings:
 
     `"paper"` is appendix E.1 as printed. `"paper-coded"` has the target 1/d (at d = 10) of the public code for the
     unweighted objective, which the paper says it follows. `"paper-scaled"` is that with fewer steps;
-    `"paper-scaled-images"` has what images need with it. `"fast"` adds to that a falling step size, `"fast-images"` and `"fast-positions"` are for these, and `"smoke"`
-    only shows that everything runs.
+    `"paper-coded-images"` and `"paper-scaled-images"` have what images need with them. `"fast"` adds a falling step
+    size, `"fast-images"` and `"fast-positions"` are for these, and `"smoke"` only shows that everything runs.
 
     >>> preset("fast", d=5).d, preset("paper").steps
     (5, 200000)

@@ -1,10 +1,11 @@
 """What `python -m lapbook reproduce` can run, one module each: settings, and what turns one setting into a record."""
 
-from lapbook.experiments import coefficients, exact, options, point, race, recorded, shaping, table1
+from lapbook.experiments import coefficients, exact, options, point, public, race, recorded, shaping, table1
 from lapbook.experiments.common import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     "table1": table1.EXPERIMENT,
+    "public": public.EXPERIMENT,
     "point": point.EXPERIMENT,
     "options": options.EXPERIMENT,
     "shaping": shaping.EXPERIMENT,

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from lapbook.layouts import Layout
 from lapbook.results import replace_file
 
 Setting = dict[str, Any]
@@ -19,7 +20,7 @@ Report = Callable[[int, str], None]
 """Called with the number of steps done since the last call, and the metric that matters."""
 Outcome = tuple[dict, dict, dict[str, np.ndarray]]
 """Metrics, budget and arrays of a record."""
-Run = Callable[[Setting, Path, Report, float], Outcome]
+Run = Callable[..., Outcome]
 """Takes a setting, a folder for checkpoints, a report of progress and the hours it may take."""
 
 PRESETS = ("paper", "smoke")
@@ -41,6 +42,9 @@ class Experiment:
     """Tiny settings, one for each way through the code; None where `settings` are themselves so cheap."""
     stage: Callable[[Setting], int] = lambda setting: 0
     """A run may read records of lower stages, its own experiment's or another's, and of no others."""
+
+    maps: Callable[[str, Path | None], Layout] | None = None
+    """Reads a map from the folder of the public maps, for an experiment whose `run` takes that folder, as `maps`."""
 
     def at(self, preset: str) -> tuple[Setting, ...]:
         """The settings of a preset, `"paper"` or `"smoke"`."""

@@ -113,25 +113,15 @@ def sampled_room_times(
     return (mean + mean.T) / 2, np.sqrt(error**2 + error.T**2) / 2
 
 
-def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcome:
-    """Make the options; measure how long they are and, where there are rooms, the steps from one to another."""
-    layout = LAYOUTS[setting["env"]]
-    start, rollouts = time.perf_counter(), sized(setting, ROLLOUTS, 2)
-    options: list[Option] = []
+def measured(
+    layout: Layout, options: Sequence[Option], d: int, seed: int, rollouts: int = ROLLOUTS
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Fig. 6 and, where there are rooms, Fig. 7: metrics and arrays of any options, or of none."""
     metrics: dict[str, Any] = {}
     arrays: dict[str, np.ndarray] = {}
-    log: Log | None = None
-    if setting["method"] != "none":
-        truth = eigenvectors(layout, setting["d"]).vectors
-        stored = (setting[key] for key in ("env", "method", "preset", "seed"))
-        vectors = representation(*stored) if setting["method"] != "truth" else truth
-        options = climbs(layout, vectors)
-        if setting["route"] == "dqn":
-            options, log = learned(setting, layout, vectors, scratch, report, hours)
-            metrics["agreement"] = log.curve[-1].round(4).tolist()
-            metrics["curve"] = {"steps": log.steps, "agreement": log.curve.mean(axis=1).round(4).tolist()}
+    if options:
         lengths = mean_lengths(layout, options)
-        of_truth = mean_lengths(layout, climbs(layout, truth))
+        of_truth = mean_lengths(layout, climbs(layout, eigenvectors(layout, d).vectors))
         metrics |= {
             "lengths": [known(length, 3) for length in lengths],
             "rank_correlation": known(spearman(lengths, of_truth), 4),
@@ -142,15 +132,35 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
         arrays["terminals"] = np.array([option.terminal for option in options])
     if layout.rooms.any():
         N = room_times(layout, options)
-        sampled, error = sampled_room_times(layout, options, np.random.default_rng(setting["seed"]), rollouts)
+        sampled, error = sampled_room_times(layout, options, np.random.default_rng(seed), rollouts)
         apart = np.abs(np.subtract.outer(np.arange(len(N)), np.arange(len(N))))
         metrics["far"] = round(float(N[apart >= FAR].mean()), 1)
         metrics["next_door"] = round(float(N[apart == 1].mean()), 1)
         metrics["far_sampled"] = round(float(sampled[apart >= FAR].mean()), 1)
         arrays |= {"room_times": N, "sampled": sampled.astype(np.float32), "error": error.astype(np.float32)}
+    return metrics, arrays
+
+
+def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcome:
+    """Make the options; measure how long they are and, where there are rooms, the steps from one to another."""
+    layout = LAYOUTS[setting["env"]]
+    start, rollouts = time.perf_counter(), sized(setting, ROLLOUTS, 2)
+    options: list[Option] = []
+    learning: dict[str, Any] = {}
+    log: Log | None = None
+    if setting["method"] != "none":
+        stored = (setting[key] for key in ("env", "method", "preset", "seed"))
+        exact = setting["method"] == "truth"
+        vectors = eigenvectors(layout, setting["d"]).vectors if exact else representation(*stored)
+        options = climbs(layout, vectors)
+        if setting["route"] == "dqn":
+            options, log = learned(setting, layout, vectors, scratch, report, hours)
+            learning["agreement"] = log.curve[-1].round(4).tolist()
+            learning["curve"] = {"steps": log.steps, "agreement": log.curve.mean(axis=1).round(4).tolist()}
+    metrics, arrays = measured(layout, options, setting["d"], setting["seed"], rollouts)
     budget = {"rollouts": rollouts, "threads": 1}
     if log is not None:
-        return metrics, log.budget(learning_settings(setting)) | budget, arrays
+        return learning | metrics, log.budget(learning_settings(setting)) | budget, arrays
     report(1, name(setting))
     return metrics, budget | {"steps": 1, "wall_seconds": round(time.perf_counter() - start, 1)}, arrays
 

@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 
 from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, sized, snapshot_steps
-from lapbook.layouts import LAYOUTS
+from lapbook.layouts import LAYOUTS, Layout
 from lapbook.results import name
 from lapbook.settings import Settings, preset
 
@@ -47,14 +47,14 @@ def training_settings(setting: Setting) -> Settings:
     return preset(setting["preset"] + variant, **changes)
 
 
-def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcome:
+def run(setting: Setting, scratch: Path, report: Report, hours: float, layout: Layout | None = None) -> Outcome:
     """Collect data, train, and compare with the truth. The seed decides both data and training."""
     import lapbook as lb
 
-    layout, d = LAYOUTS[setting["env"]], setting["d"]
+    layout, d = layout or LAYOUTS[setting["env"]], setting["d"]
     rng = np.random.default_rng(setting["seed"])
     start = time.perf_counter()
-    env = gymnasium.make(f"lapbook/{setting['env']}-v0", obs=setting["obs"])
+    env = gymnasium.make("lapbook/Grid-v0", layout=layout, obs=setting["obs"])
     data = lb.collect(env, transitions=sized(setting, 100_000, 10_000), length=50, rng=rng)
     truth = lb.spectrum.eigenvectors(layout, d).vectors[data.states]
     training = training_settings(setting)

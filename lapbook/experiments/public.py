@@ -1,0 +1,74 @@
+"""The paper on its own maps, very probably: Table 1 from positions, and Figures 6, 7 and 10, on two public maps.
+
+`GridRoom-16` and `GridMaze-19` of the repository tarod13/laplacian_dual_dynamics (folder src/env/grid/txts, MIT) have
+the state counts of the paper's grids. They are not part of this book: `--maps` names a folder that has them.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lapbook.experiments import options, table1
+from lapbook.experiments.common import Experiment, Outcome, Report, Setting
+from lapbook.layouts import Layout
+from lapbook.options import climbs
+from lapbook.results import name
+from lapbook.spectrum import eigenvectors
+
+STATES = {"GridRoom-16": 271, "GridMaze-19": 161}
+SOURCE = "the repository tarod13/laplacian_dual_dynamics, folder src/env/grid/txts"
+
+
+def settings() -> tuple[Setting, ...]:
+    """The truth and no options; ours under both readings with five seeds, the baseline as printed with three."""
+    runs = [("truth", "exact", range(1)), ("none", "none", range(1))]
+    runs += [("ggd", "paper", range(5)), ("ggd", "paper-coded", range(5)), ("gd", "paper", range(3))]
+    return tuple(
+        {"env": env, "obs": "xy", "method": method, "preset": preset, "d": 10, "seed": seed}
+        for method, preset, seeds in runs
+        for seed, env in product(seeds, STATES)
+        if (env, method) != ("GridMaze-19", "none")  # a maze has no rooms to go to
+    )
+
+
+def read_map(env: str, maps: Path | None) -> Layout:
+    """That public map, from the folder `maps`."""
+    if maps is None or not (Path(maps) / f"{env}.txt").is_file():
+        raise ValueError(f"maps must be a folder with the file {env}.txt of {SOURCE}: got {maps}")
+    layout = Layout.read(Path(maps) / f"{env}.txt")
+    if layout.n != STATES[env]:
+        raise ValueError(f"maps must hold the public {env} with {STATES[env]} states: got one with {layout.n}")
+    return layout
+
+
+def run(setting: Setting, scratch: Path, report: Report, hours: float, maps: Path | None = None) -> Outcome:
+    """Learn as Table 1 does, or take the truth; then climb what was learned. The metrics of both in one record."""
+    layout, d, start = read_map(setting["env"], maps), setting["d"], time.perf_counter()
+    if setting["method"] in ("truth", "none"):
+        spectrum = eigenvectors(layout, d)
+        vectors = spectrum.vectors
+        metrics: dict[str, Any] = {"eigenvalues": spectrum.values.round(6).tolist()}
+        budget: dict[str, Any] = {"steps": 1, "threads": 1}
+        arrays: dict[str, np.ndarray] = {}
+        report(1, name(setting))
+    else:
+        metrics, budget, arrays = table1.run(setting, scratch, report, hours, layout)
+        vectors = arrays["vectors"].astype(float)
+    made = [] if setting["method"] == "none" else climbs(layout, vectors)
+    of_options, more = options.measured(layout, made, d, setting["seed"])
+    budget.setdefault("wall_seconds", round(time.perf_counter() - start, 1))
+    kept = {key: more[key] for key in ("room_times",) if key in more}
+    return metrics | of_options, budget | {"rollouts": options.ROLLOUTS}, arrays | kept
+
+
+def steps(setting: Setting) -> int:
+    """Gradient steps at most; the truth needs none."""
+    return 1 if setting["method"] in ("truth", "none") else table1.training_settings(setting).steps
+
+
+EXPERIMENT = Experiment(settings(), run, steps, smoke=(), maps=read_map)
