@@ -13,7 +13,8 @@ import torch
 
 import lapbook as lb
 from lapbook.encoders import build, initialise
-from lapbook.training import lookup, preset, sampled_loss
+from lapbook.tables import lookup
+from lapbook.training import preset, sampled_loss
 
 
 def stepper(kind: str, data: lb.rollouts.Data) -> Callable[[], None]:
@@ -32,8 +33,8 @@ def stepper(kind: str, data: lb.rollouts.Data) -> Callable[[], None]:
     f = four_forwards if kind == "four forwards" else lookup(encoder, table, gather=kind == "gather")
 
     def step() -> None:
-        halves = lb.rollouts.visited(data, 2 * settings.batch, rng).reshape(2, -1)
-        rows = np.stack([*lb.rollouts.pairs(data, settings.batch, settings.gamma, rng), *halves])
+        halves = lb.pairs.visited(data, 2 * settings.batch, rng).reshape(2, -1)
+        rows = np.stack([*lb.pairs.draw(data, settings.batch, settings.gamma, rng), *halves])
         loss = sampled_loss(f, torch.from_numpy(rows), c, settings.beta, settings.target_scale)
         optimizer.zero_grad()
         loss.backward()

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from lapbook.experiments import race
+from lapbook.reproduction import race
 
 LEVELS = (0.95, 0.98)
 

@@ -12,9 +12,9 @@ from lapbook import envs
 __version__ = "0.1.0"
 
 _MODULES = {
-    "advice", "diagnosis", "dqn", "explorers", "layouts", "metrics", "objective", "options", "paper", "perturbation",
-    "plots", "qlearning", "rayleigh", "results", "rivals", "rollouts", "settings", "shaping", "spectrum", "statistics",
-    "training", "walls",
+    "advice", "descent", "diagnosis", "dqn", "explorers", "floors", "layouts", "metrics", "objective", "options",
+    "pairs", "perturbation", "plots", "qlearning", "rayleigh", "reproduction", "results", "rivals", "rollouts",
+    "settings", "shaping", "spectrum", "statistics", "tables", "training",
 }  # fmt: skip
 _NAMES = {
     "Layout": "layouts",

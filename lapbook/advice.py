@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from lapbook.objective import coefficients, slowest_rate
-from lapbook.rollouts import multi_step
+from lapbook.pairs import multi_step
 
 CLEAR = 0.1  # least relative gap (λ_{d+1} - λ_d) / λ_{d+1} that counts as clear
 FAR = 0.3  # least λ_{d+1} that the pairs should see
@@ -105,7 +105,7 @@ def advise(
 def seen(single: ArrayLike, gamma: float, length: int | None = None) -> np.ndarray:
     """What pairs at γ see of eigenvalues ν of single steps, in episodes of that length; without it, endless ones.
 
-    With a length it is `rollouts.multi_step`, otherwise its limit ν / (1 - γ + γ ν).
+    With a length it is `pairs.multi_step`, otherwise its limit ν / (1 - γ + γ ν).
 
     >>> [seen(0.1, 0.9, length).round(2).tolist() for length in (50, 1000, None)]
     [0.44, 0.52, 0.53]

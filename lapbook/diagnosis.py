@@ -14,7 +14,8 @@ import numpy as np
 
 from lapbook.layouts import Seed
 from lapbook.metrics import sim_gt_per_dim
-from lapbook.rayleigh import SAMPLES, data_spectrum, pencil, whitened, wide_ritz
+from lapbook.pairs import SAMPLES, data_spectrum, pencil
+from lapbook.rayleigh import whitened, wide_ritz
 from lapbook.rollouts import Data
 
 if TYPE_CHECKING:

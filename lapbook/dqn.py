@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lapbook.files import digest, read_checkpoint, write
+from lapbook.checkpoints import adam_state, digest, flat, read_checkpoint, restore_adam, write
 from lapbook.layouts import ACTIONS, Layout, Seed
 
 Callback = Callable[[int, Callable[[], np.ndarray]], Any]
@@ -234,9 +234,11 @@ class _Run:
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
+        if self.step % settings.update_every and self.step < settings.steps:
+            return
+        if not loss.isfinite():
+            raise FloatingPointError(f"loss must stay finite, but did not at step {self.step}: try a smaller lr")
         if self.step % settings.update_every == 0 and settings.gamma > 0:
-            if not loss.isfinite():
-                raise FloatingPointError(f"loss must stay finite, but did not at step {self.step}: try a smaller lr")
             for name, tensor in self.online.state_dict().items():
                 self.target[name].lerp_(tensor, settings.update_rate)
             self.tabulate()
@@ -250,10 +252,7 @@ class _Run:
             self.aims = self.rewards + self.settings.gamma * self.goes_on * best[:, self.leads]
 
     def save(self, path: str | Path, about: dict[str, Any]) -> None:
-        tensors = {f"online.{name}": tensor for name, tensor in self.online.state_dict().items()}
-        tensors |= {f"target.{name}": tensor for name, tensor in self.target.items()}
-        for i, state in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"adam.{i}.{name}": tensor for name, tensor in state.items()}
+        tensors = flat("online", self.online.state_dict()) | flat("target", self.target) | adam_state(self.optimizer)
         known = min(self.step, self.settings.memory)
         tensors["memory"] = torch.from_numpy(self.memory[:, :known].copy())
         tensors["at"], tensors["age"] = torch.from_numpy(self.at), torch.from_numpy(self.age)
@@ -265,11 +264,7 @@ class _Run:
         try:
             self.online.load_state_dict({name: tensors[f"online.{name}"] for name in self.target})
             self.target = {name: tensors[f"target.{name}"] for name in self.target}
-            names = ("step", "exp_avg", "exp_avg_sq")
-            if "adam.0.step" in tensors:  # there is none before the first gradient step
-                state = {i: {k: tensors[f"adam.{i}.{k}"] for k in names} for i in range(len(self.target))}
-                groups = self.optimizer.state_dict()["param_groups"]
-                self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+            restore_adam(self.optimizer, tensors)
             known = tensors["memory"].numpy()
             self.memory[:, : known.shape[1]] = known
             self.at, self.age = tensors["at"].numpy(), tensors["age"].numpy()

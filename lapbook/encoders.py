@@ -1,13 +1,10 @@
-"""The networks of appendix E.1 (Tables 2 and 3), Fourier features for positions, and a network on a fixed table."""
+"""The networks of appendix E.1 (Tables 2 and 3), Fourier features for positions, each a plain torch module."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
@@ -116,75 +113,3 @@ def initialise(encoder: nn.Sequential, settings: Settings, generator: torch.Gene
                     parameter.uniform_(-bound, bound, generator=generator)
             elif isinstance(layer, Fourier):
                 layer.W.normal_(0, settings.fourier_sigma, generator=generator)
-
-
-def on_table(encoder: nn.Sequential, table: Tensor) -> Callable[[], Tensor]:
-    """`encoder(table)` as a function of the weights alone, for a table of observations that stays the same.
-
-    Images of one map differ in few places, so a convolution meets the same patch again and again. Each layer works
-    on its distinct patches only, and multiplies each distinct value with each place of the kernel only once: the same
-    output and gradient, and the less work the more the images have in common.
-
-    >>> encoder, images = build(Settings(steps=1), (10, 10, 1)), torch.eye(100).view(100, 10, 10, 1)
-    >>> torch.allclose(on_table(encoder, images)(), encoder(images), atol=1e-6)
-    True
-    """
-    layers = list(encoder)
-    if isinstance(layers[0], Normalise):
-        table = layers.pop(0)(table)
-    if not isinstance(layers[0], ChannelsFirst):
-        rest = nn.Sequential(*layers)
-        return lambda: rest(table)
-    # pixel (n, y, x) of the images is colours[where[n, y, x]]; after a layer, a position is one of its distinct patches
-    colours, where = _distinct(table.numpy())
-    sums, values = [], len(colours)
-    for _, k, stride, pad in CONVOLUTIONS:
-        padded = np.pad(where, ((0, 0), (pad, pad), (pad, pad)), constant_values=-1)  # zeros around the image
-        patches = np.lib.stride_tricks.sliding_window_view(padded, (k, k), axis=(1, 2))[:, ::stride, ::stride]
-        distinct, where = _distinct(patches.reshape(*patches.shape[:3], k * k))
-        sums.append(_sums(distinct, values))
-        values = len(distinct)
-    start, last = torch.from_numpy(colours), torch.from_numpy(where.ravel())
-
-    def run() -> Tensor:
-        rows, remaining = start, iter(sums)
-        for layer in layers:
-            if isinstance(layer, nn.Conv2d):
-                weight = layer.weight.flatten(2).permute(1, 2, 0).flatten(1)  # (inputs, k·k·channels)
-                products = (rows @ weight).to(rows.dtype).view(-1, layer.out_channels)  # of each value at each place
-                rows = _SparseProduct.apply(*next(remaining), products) + layer.bias
-            elif isinstance(layer, nn.Flatten):
-                rows = rows.index_select(0, last).view(*where.shape, -1).movedim(-1, 1).flatten(1)
-            elif not isinstance(layer, ChannelsFirst):
-                rows = layer(rows)
-        return rows
-
-    return run
-
-
-class _SparseProduct(torch.autograd.Function):
-    """S z for S and its transpose as sparse arrays of scipy, which has this product on every platform."""
-
-    @staticmethod
-    def forward(ctx: Any, S: sp.csr_array, transpose: sp.csr_array, z: Tensor) -> Tensor:
-        ctx.transpose = transpose
-        return torch.from_numpy(S @ z.numpy())
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, torch.from_numpy(ctx.transpose @ gradients[0].numpy())
-
-
-def _sums(patches: np.ndarray, values: int) -> tuple[sp.csr_array, sp.csr_array]:
-    """Which products add up to which patch, and the transpose: patches (m, places) of numbers of values, or -1."""
-    patch, place = np.nonzero(patches >= 0)
-    column = patches[patch, place] * patches.shape[1] + place
-    ones = np.ones(len(patch), dtype=np.float32)
-    S = sp.csr_array((ones, (patch, column)), shape=(len(patches), values * patches.shape[1]))
-    return S, S.T.tocsr()
-
-
-def _distinct(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct rows of an array (n, y, x, width), shape (k, width), and which one is where, shape (n, y, x)."""
-    rows, where = np.unique(array.reshape(-1, array.shape[-1]), axis=0, return_inverse=True)
-    return rows, where.reshape(array.shape[:3])

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from scipy import ndimage
 from scipy.sparse import csgraph
 
 # The four actions, as (row, column) moves. The order is the order of the action numbers everywhere in the book.
@@ -121,11 +122,7 @@ class Layout:
         A cell belongs to a room if it lies in some 2×2 square of free cells, so a door one cell wide does not, and
         a maze has no rooms at all.
         """
-        squares = self.free[:-1, :-1] & self.free[1:, :-1] & self.free[:-1, 1:] & self.free[1:, 1:]
-        roomy = np.zeros(self.shape, dtype=bool)
-        for down in (0, 1):
-            for right in (0, 1):
-                roomy[down : down + squares.shape[0], right : right + squares.shape[1]] |= squares
+        roomy = ndimage.binary_opening(self.free, np.ones((2, 2)))
         inside = np.flatnonzero(roomy[self.free])
         count, label = csgraph.connected_components(self.adjacency[inside][:, inside], directed=False)
         distance = self.distances(0)[inside]

@@ -15,12 +15,12 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from lapbook.objective import Matrix
-from lapbook.rayleigh import empirical, forms
-from lapbook.rollouts import Data, lag_law, pair_probabilities
+from lapbook.pairs import empirical, forms, lag_law, pair_probabilities
+from lapbook.rollouts import Data
 
 
 def by_state(data: Data, gamma: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """The walk as the data show it, as `rayleigh.empirical`, but with every state as the start of equally many pairs.
+    """The walk as the data show it, as `pairs.empirical`, but with every state as the start of equally many pairs.
 
     Pairs from a state that was visited twice as often count half: G and M, shape (m, m), then lack the noise of where
     the walk happened to be. They belong to uniform ρ, whatever the visits were.
@@ -37,7 +37,7 @@ def by_state(data: Data, gamma: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def time_weights(length: int, gamma: float = 0.9) -> np.ndarray:
-    """How often `rollouts.pairs` takes two times of an episode together, symmetric, shape (length + 1, length + 1).
+    """How often `pairs.draw` takes two times of an episode together, symmetric, shape (length + 1, length + 1).
 
     >>> time_weights(2, gamma=0).tolist()
     [[0.0, 0.25, 0.0], [0.25, 0.0, 0.25], [0.0, 0.25, 0.0]]

@@ -11,9 +11,9 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from lapbook.floors import floor_size, wall_boxes
 from lapbook.layouts import STEPS, Layout
 from lapbook.options import Option
-from lapbook.walls import floor_size, wall_boxes
 
 DIVERGING = "RdBu_r"  # colour-blind safe, white at 0
 SEQUENTIAL = "BuPu"  # light at 0, so that walls stand out

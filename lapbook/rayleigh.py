@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
-from scipy.sparse.linalg import eigsh
 
 from lapbook.layouts import Seed
-from lapbook.rollouts import Data, pair_probabilities, pairs
+from lapbook.pairs import EXACT_UP_TO, draw, moments, pencil
+from lapbook.rollouts import Data
 
 if TYPE_CHECKING:
     from lapbook.training import Representation
 
-EXACT_UP_TO = 4096  # distinct observations; beyond, the law of the pairs is too large a table and is sampled
-SAMPLES = 100_000  # pairs, where it is
 WEAKEST = 1e-3  # of a hidden layer, directions whose root mean square is less than that of the largest are left out
 
 
@@ -41,79 +38,7 @@ def rotation(f: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"f and g must have the same shape (batch, d), got {f.shape} and {g.shape}")
     if len(f) < f.shape[1]:
         raise ValueError(f"f must have at least as many samples as dimensions: got {len(f)} for {f.shape[1]}")
-    return _solve(*_moments(f, g))
-
-
-def empirical(data: Data, gamma: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
-    """The walk as the data show it: I - P and ρ of the pairs, as matrices G and M of shape (m, m).
-
-    For f of shape (m, d), fᵀGf = E (f(s) - f(s'))(f(s) - f(s'))ᵀ / 2 and fᵀMf = E f fᵀ over all pairs, not a sample.
-
-    >>> data = Data(np.eye(2), np.array([[0, 1, 0]]), np.array([2]))  # there and back
-    >>> [form.tolist() for form in empirical(data, gamma=0)]
-    [[[0.5, -0.5], [-0.5, 0.5]], [[0.5, 0.0], [0.0, 0.5]]]
-    """
-    return forms(pair_probabilities(data, gamma))
-
-
-def forms(W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """I - P and ρ as matrices G and M, shape (m, m), of a walk whose pairs have the probabilities W, shape (m, m).
-
-    Pairs count in both directions: the walk run backwards is as good.
-
-    >>> [form.tolist() for form in forms(np.array([[0.0, 1.0], [0.0, 0.0]]))]
-    [[[0.5, -0.5], [-0.5, 0.5]], [[0.5, 0.0], [0.0, 0.5]]]
-    """
-    W = (W + W.T) / 2
-    M = np.diag(W.sum(axis=1))
-    return M - W, M
-
-
-def pencil(
-    f: np.ndarray, data: Data, gamma: float = 0.9, rng: Seed = 0, samples: int = SAMPLES
-) -> tuple[np.ndarray, np.ndarray]:
-    """G and M of `empirical` for f of shape (m, k), as (k, k): over all pairs, or `samples` where states are many.
-
-    >>> data = Data(np.eye(2), np.array([[0, 1, 0]]), np.array([2]))
-    >>> [form.tolist() for form in pencil(np.array([[1.0], [-1.0]]), data, gamma=0)]  # λ = 2: it changes its sign
-    [[[2.0]], [[1.0]]]
-    """
-    if len(f) <= EXACT_UP_TO:
-        G, M = empirical(data, gamma)
-        return f.T @ G @ f, f.T @ M @ f
-    s, t = pairs(data, samples, gamma, rng)
-    return _moments(f[s], f[t])
-
-
-def data_spectrum(
-    data: Data, d: int, gamma: float = 0.9, samples: int | None = None, rng: Seed = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues, shape (d,), and eigenvectors, shape (m, d), of the walk as the data show it.
-
-    These are the minimiser of the weighted objective over all functions of the state. Their SimGT is the ceiling of
-    the data, a yardstick for learners that minimise it on these data and cannot fit all the noise in them.
-
-    All pairs count, in dense matrices. Where there are thousands of states, give a number of `samples` instead: so
-    many pairs are drawn with `rng` and their sparse matrix is solved.
-
-    >>> data = Data(np.eye(2), np.array([[0, 1, 0]]), np.array([2]))
-    >>> np.allclose(data_spectrum(data, d=2, gamma=0)[0], [0, 2])
-    True
-    """
-    m = len(data.observations)
-    if not 1 <= d <= m:
-        raise ValueError(f"d must be between 1 and {m}, the number of distinct states: got {d}")
-    if samples is None:
-        return scipy.linalg.eigh(*empirical(data, gamma), subset_by_index=(0, d - 1))
-    s, t = pairs(data, samples, gamma, rng)
-    W = sp.coo_array((np.full(2 * samples, 0.5 / samples), (np.append(s, t), np.append(t, s))), shape=(m, m)).tocsr()
-    rho = W.sum(axis=1)
-    if not rho.all():
-        raise ValueError(f"samples must be enough to meet every state: of {m}, {(rho == 0).sum()} are in no pair")
-    scale = sp.diags_array(rho**-0.5)
-    values, vectors = eigsh(scale @ W @ scale, d, which="LA", v0=rho**0.5)  # of P, where the largest are sought
-    order = np.argsort(-values)
-    return 1 - values[order], scale @ vectors[:, order]
+    return _solve(*moments(f, g))
 
 
 def ritz(
@@ -127,13 +52,13 @@ def ritz(
     >>> import lapbook as lb
     >>> data = lb.collect("lapbook/GridRoom-v0", transitions=1000)
     >>> rep, values = ritz(lb.learn(data, "smoke", d=2, steps=1), data)
-    >>> bool((values >= data_spectrum(data, 2)[0] - 1e-9).all())  # no span is better than that of all functions
+    >>> bool((values >= lb.pairs.data_spectrum(data, 2)[0] - 1e-9).all())  # no span is better than all functions
     True
     """
     if len(data.observations) <= EXACT_UP_TO:
         values, Q = _solve(*pencil(rep(data.observations).astype(float), data, gamma))
     else:
-        s, t = pairs(data, samples, gamma, rng)
+        s, t = draw(data, samples, gamma, rng)
         values, Q = rotation(rep(data.observations[s]), rep(data.observations[t]))
     return turned(rep, Q), values
 
@@ -165,9 +90,9 @@ def wide_ritz(
         G, M = pencil(at(data.observations), data, gamma)
     else:
         G, M = np.zeros((2, width + 1, width + 1))
-        drawn = np.stack(pairs(data, samples, gamma, rng))
+        drawn = np.stack(draw(data, samples, gamma, rng))
         for part in np.array_split(drawn, -(-samples // 4096), axis=1):  # a layer of all at once would be large
-            more_G, more_M = _moments(*(at(data.observations[rows]) for rows in part))
+            more_G, more_M = moments(*(at(data.observations[rows]) for rows in part))
             G += more_G * part.shape[1] / samples
             M += more_M * part.shape[1] / samples
     values, Q = whitened(G, M, WEAKEST**2)
@@ -214,12 +139,6 @@ def _with_last_layer(rep: Representation, weight: np.ndarray, bias: np.ndarray) 
         changed.linear.weight.copy_(torch.from_numpy(np.ascontiguousarray(weight)))
         changed.linear.bias.copy_(torch.from_numpy(np.ascontiguousarray(bias)))
     return changed
-
-
-def _moments(f: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """G and M from the values at the two ends of sampled pairs, shape (batch, k) each."""
-    # Both ends of a pair are states of the data; using both halves the noise of M and keeps it symmetric in time.
-    return (f - g).T @ (f - g) / (2 * len(f)), (f.T @ f + g.T @ g) / (2 * len(f))
 
 
 def _solve(G: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
-from scipy.spatial import cKDTree
 
 from lapbook.layouts import Layout
-from lapbook.walls import RADIUS, floor_size, is_free
 
 DENSE_BELOW = 600  # states; above, sparse shift-invert is faster
 RESIDUAL = 1e-12  # largest ‖Le - λe‖ / ‖L‖ that is let through; ‖L‖ ≤ 8 on a map
@@ -127,11 +123,11 @@ def eigenvectors(graph: Any, d: int) -> Spectrum:
     """
     L = laplacian(graph)
     spectrum = smallest_eigenpairs(L, d)
-    _warn(L, spectrum)
+    warn_of_ambiguity(L, spectrum)
     return spectrum
 
 
-def _warn(L: sp.csr_array, spectrum: Spectrum) -> None:
+def warn_of_ambiguity(L: sp.csr_array, spectrum: Spectrum) -> None:
     """Say in plain words what leaves eigenvectors undetermined."""
     parts, label = csgraph.connected_components(L, directed=False)
     if parts > 1:
@@ -205,93 +201,3 @@ def fix_signs(vectors: np.ndarray) -> np.ndarray:
     first = large.argmax(axis=0)
     signs = np.sign(vectors[first, np.arange(vectors.shape[1])])
     return vectors * np.where(signs == 0, 1, signs)
-
-
-@dataclass(frozen=True)
-class Eigenfunctions(Spectrum):
-    """Neumann eigenfunctions on a floor, known on a lattice of points with spacing h, shape (n, 2).
-
-    >>> floor = neumann((2.0, 1.0), d=2)  # the second one is √2 cos(πx/2), up to its sign
-    >>> np.abs(floor.at([[0, 0], [1, 0.3], [2, 1]])).round(2).tolist()
-    [[1.0, 1.41], [1.0, 0.0], [1.0, 1.41]]
-    """
-
-    points: np.ndarray
-    h: float
-
-    @cached_property
-    def _index(self) -> np.ndarray:
-        """Number of the lattice point at each place, -1 outside the floor, with a margin of one all around."""
-        place = np.rint(self.points / self.h - 0.5).astype(int)
-        index = np.full(place.max(axis=0) + 3, -1)
-        index[tuple(place.T + 1)] = np.arange(len(place))
-        return index
-
-    def at(self, xy: ArrayLike) -> np.ndarray:
-        """The functions at positions xy, shape (..., 2) → (..., d), scaled to mean square 1 over the floor.
-
-        Bilinear between the four lattice points around; those outside the floor are left out, which is what a
-        vanishing normal derivative asks for. Positions must be on the floor, give or take 2h.
-        """
-        xy = np.asarray(xy, dtype=float)
-        flat = xy.reshape(-1, 2)
-        if not np.isfinite(flat).all():
-            raise ValueError("xy must be finite positions on the floor: it holds NaN or infinity")
-        last = np.array(self._index.shape) - 3
-        corner = np.clip(np.floor(flat / self.h - 0.5).astype(int), -1, last)
-        part = np.clip(flat / self.h - 0.5 - corner, 0, 1)
-        total = np.zeros((len(flat), self.d))
-        weight = np.zeros(len(flat))
-        for right in (0, 1):
-            for down in (0, 1):
-                node = self._index[tuple((corner + 1 + [right, down]).T)]
-                w = np.abs(1 - right - part[:, 0]) * np.abs(1 - down - part[:, 1]) * (node >= 0)
-                total += w[:, None] * self.vectors[node]
-                weight += w
-        alone = weight <= 1e-12
-        if alone.any():  # in a corner that the lattice does not reach
-            away, nearest = cKDTree(self.points).query(flat[alone])
-            if away.max() > 2 * self.h:
-                x, y = flat[alone][away.argmax()]
-                raise ValueError(f"xy must be on the floor: ({x:g}, {y:g}) is {away.max():.3g} away from it")
-            total[alone], weight[alone] = self.vectors[nearest], 1
-        scaled = np.sqrt(len(self.points)) * total / weight[:, None]
-        return scaled.reshape(*xy.shape[:-1], self.d)
-
-
-def neumann(domain: Layout | tuple[float, float], d: int, h: float = 0.1, radius: float = RADIUS) -> Eigenfunctions:
-    """The d smallest eigenfunctions of -Δ with Neumann boundary, by the 5-point stencil with spacing h.
-
-    On a layout the domain is where the centre of a ball of this radius can be; a tuple (a, b) is the rectangle
-    [0, a]×[0, b]. Lattice points lie at ((i + ½)h, (j + ½)h); neighbours outside the domain are dropped, so the
-    matrix is a graph Laplacian over h². For the lattice to fit the walls h must divide the sides of a rectangle, and
-    1 and the radius on a layout.
-
-    >>> neumann((2.0, 1.0), d=2).values.round(1).tolist()  # 0 and (π/2)² = 2.467…
-    [0.0, 2.5]
-    """
-    if not h > 0:
-        raise ValueError(f"h must be positive, got {h}")
-    layout = domain if isinstance(domain, Layout) else None
-    size = np.asarray(domain, dtype=float) if layout is None else floor_size(layout)
-    for length in size if layout is None else (1.0, radius):
-        cells = length / h
-        if round(cells) < 1 or abs(cells - round(cells)) > 1e-6:
-            raise ValueError(
-                f"h must divide {length:g}, for the lattice to fit the walls: got {length:g}/h = {cells:.4g}"
-            )
-    count = np.rint(size / h).astype(int)
-    x, y = ((np.arange(k) + 0.5) * h for k in count)
-    lattice = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1)
-    inside = np.ones(count, dtype=bool) if layout is None else is_free(layout, lattice, radius)
-    if layout is not None and not inside.any():
-        raise ValueError(f"radius {radius} leaves no room on {layout.name}")
-    index = np.where(inside, np.cumsum(inside).reshape(inside.shape) - 1, -1)
-    pairs = [(index[:-1].ravel(), index[1:].ravel()), (index[:, :-1].ravel(), index[:, 1:].ravel())]
-    first, second = np.concatenate([np.stack(p)[:, (p[0] >= 0) & (p[1] >= 0)] for p in pairs], axis=1)
-    n = int(inside.sum())
-    A = sp.csr_array((np.ones(len(first)), (first, second)), shape=(n, n))
-    L = (csgraph.laplacian(A + A.T) / h**2).tocsr()
-    spectrum = smallest_eigenpairs(L, d)
-    _warn(L, spectrum)
-    return Eigenfunctions(**vars(spectrum), points=lattice[inside], h=h)

@@ -14,16 +14,16 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from lapbook.encoders import Normalise, build, initialise, on_table
-from lapbook.files import digest, read, read_checkpoint, write
+from lapbook.checkpoints import adam_state, digest, flat, read, read_checkpoint, restore_adam, write
+from lapbook.encoders import Normalise, build, initialise
 from lapbook.layouts import Seed
 from lapbook.metrics import sim_gt
 from lapbook.objective import coefficients, pair_loss, penalty
-from lapbook.rayleigh import data_spectrum
-from lapbook.rollouts import Data, pairs, visited
+from lapbook.pairs import data_spectrum, draw, visited
+from lapbook.rollouts import Data
 from lapbook.settings import Settings, preset
+from lapbook.tables import in_precision, lookup, on_table
 
-PIECE = 1024  # observations that go through an encoder at once
 KNOWN_UP_TO = 1000  # distinct observations; their eigenvalues are then quick to compute
 
 
@@ -135,41 +135,6 @@ def counted_loss(F: Tensor, rows: Tensor, c: Tensor, beta: float, target: float)
     return _Counted.apply(F, rows, c, beta, target)
 
 
-def lookup(
-    encoder: nn.Sequential, table: Tensor, gather: bool, precision: str = "float32"
-) -> Callable[[Tensor], Tensor]:
-    """f of the observations `table[rows]`, as a function of rows.
-
-    With `gather` the encoder runs once on the table, however often its rows are drawn; without, it takes the rows in
-    pieces that stay in the processor's cache. The values and the gradient are the same.
-
-    >>> encoder, table, rows = nn.Sequential(nn.Linear(2, 3)), torch.eye(2), torch.tensor([0, 1, 1, 0])
-    >>> torch.allclose(lookup(encoder, table, gather=True)(rows), lookup(encoder, table, gather=False)(rows))
-    True
-    """
-    if gather:
-        everywhere = in_precision(on_table(encoder, table), precision)
-        # index_select, not indexing: on several threads only its gradient is summed in a fixed order
-        return lambda rows: everywhere().index_select(0, rows)
-    return in_precision(lambda rows: torch.cat([encoder(table[part]) for part in rows.split(PIECE)]), precision)
-
-
-def in_precision(f: Callable[..., Tensor], precision: str) -> Callable[..., Tensor]:
-    """f with its matrix products in that precision; what it returns is float32.
-
-    >>> in_precision(lambda: torch.ones(1, 1) @ torch.full((1, 1), 1.001), "bf16")().item()
-    1.0
-    """
-    if precision == "float32":
-        return f
-
-    def rounded(*arguments: Any) -> Tensor:
-        with torch.autocast("cpu", torch.bfloat16):
-            return f(*arguments).float()
-
-    return rounded
-
-
 def learn(
     data: Data,
     settings: Settings | str = "fast",
@@ -236,7 +201,7 @@ def learn(
     with tqdm(total=settings.steps, initial=done, disable=not progress, unit="step") as bar:
         for step in range(done + 1, settings.steps + 1):
             halves = visited(data, 2 * settings.batch, rng).reshape(2, -1)
-            rows = torch.from_numpy(np.stack([*pairs(data, settings.batch, settings.gamma, rng), *halves]))
+            rows = torch.from_numpy(np.stack([*draw(data, settings.batch, settings.gamma, rng), *halves]))
             if objective is not None:
                 loss = objective(f, rows, step)
             elif everywhere is not None:
@@ -313,11 +278,9 @@ def _save_checkpoint(
     objective: nn.Module | None,
     rng: np.random.Generator,
 ) -> None:
-    tensors = {f"encoder.{name}": tensor for name, tensor in encoder.state_dict().items()}
+    tensors = flat("encoder", encoder.state_dict()) | adam_state(optimizer)
     if objective is not None:
-        tensors |= {f"objective.{name}": tensor for name, tensor in objective.state_dict().items()}
-    for i, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"adam.{i}.{name}": tensor for name, tensor in state.items()}
+        tensors |= flat("objective", objective.state_dict())
     write(path, "checkpoint", tensors, {**about, "step": step, "now": rng.bit_generator.state})
 
 
@@ -335,9 +298,7 @@ def _resume(
         _restore(encoder, {k.removeprefix("encoder."): v for k, v in tensors.items() if k.startswith("encoder.")})
         if objective is not None:
             objective.load_state_dict({name: tensors[f"objective.{name}"] for name in objective.state_dict()})
-        names = ("step", "exp_avg", "exp_avg_sq")
-        state = {i: {k: tensors[f"adam.{i}.{k}"] for k in names} for i, _ in enumerate(encoder.parameters())}
-        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+        restore_adam(optimizer, tensors)
         rng.bit_generator.state = found["now"]
         return int(found["step"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:

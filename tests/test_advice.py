@@ -14,7 +14,7 @@ D, GAMMA = 4, 0.9
 
 
 def exact(layout, d, gamma=GAMMA, length=50):
-    return lb.rollouts.multi_step(1 - lb.spectrum.eigenvectors(layout, d).values / 4, length, gamma)
+    return lb.pairs.multi_step(1 - lb.spectrum.eigenvectors(layout, d).values / 4, length, gamma)
 
 
 @pytest.mark.parametrize("seed", range(6))

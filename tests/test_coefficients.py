@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lapbook as lb
-from lapbook.experiments import coefficients as experiment
-from lapbook.experiments.common import cut_short
 from lapbook.objective import equalised, slowest_rate
+from lapbook.reproduction import coefficients as experiment
+from lapbook.reproduction.common import cut_short
 
 gaps = st.lists(st.floats(0.01, 10), min_size=2, max_size=8)
 
@@ -33,9 +33,9 @@ def test_the_slowest_rate_is_the_one_that_descent_shows():
         k = int(rates.argmin())
         turn = np.eye(8)
         turn[k : k + 2, k : k + 2] = [[np.cos(0.01), -np.sin(0.01)], [np.sin(0.01), np.cos(0.01)]]
-        rate = lb.objective.step_size(L, c) / 20
+        rate = lb.descent.step_size(L, c) / 20
         plain = {"momentum": False, "project": True, "rate": rate, "every": 1}
-        run = lb.objective.minimise(L, 4, c, steps=40, start=(vectors @ turn)[:, :4], **plain)
+        run = lb.descent.minimise(L, 4, c, steps=40, start=(vectors @ turn)[:, :4], **plain)
         gap = run.objective - c @ values[:4]
         measured = np.log(gap[5] / gap[35]) / 2 / (30 * rate)
         assert measured / c[0] == pytest.approx(slowest_rate(values[:5], c), rel=0.1)

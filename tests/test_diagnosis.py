@@ -32,7 +32,7 @@ def walks(transitions, rng=0, length=50):
 
 DATA = walks(40_000)
 E = TRUTH.vectors[DATA.states]
-OWN = lb.rayleigh.data_spectrum(DATA, D, GAMMA)  # what any learner should find on these data
+OWN = lb.pairs.data_spectrum(DATA, D, GAMMA)  # what any learner should find on these data
 
 
 # checks, on a map whose truth is known
@@ -82,12 +82,12 @@ def test_too_little_data_is_unstable_and_the_instability_foretells_the_error():
     missing, foretold = [], []
     for seed in range(8):
         data = walks(10_000, rng=seed)
-        found = lb.rayleigh.data_spectrum(data, D, GAMMA)[1]
+        found = lb.pairs.data_spectrum(data, D, GAMMA)[1]
         missing.append(1 - lb.sim_gt(found, TRUTH.vectors[data.states]))
         foretold.append((1 - diagnosis.stability(found, data, GAMMA).mean()) / 4)
     assert 1 / 2.5 < np.mean(foretold) / np.mean(missing) < 2.5
     few = walks(1000)
-    found = lb.rayleigh.data_spectrum(few, D, GAMMA)[1]
+    found = lb.pairs.data_spectrum(few, D, GAMMA)[1]
     assert lb.sim_gt(found, TRUTH.vectors[few.states]) < 0.8
     assert not diagnosis.check(found, few, GAMMA).passed["stability"][1:].any()
 
@@ -100,7 +100,7 @@ def test_memory_tells_a_state_from_a_part_of_it():
     sight = np.stack([around[r, c - 1], around[r, c + 1], around[r - 1, c], around[r + 1, c]], axis=1)
     views, view = np.unique(sight, axis=0, return_inverse=True)
     part = Data(views.astype(float), view.ravel()[DATA.index], DATA.lengths)
-    found = lb.rayleigh.data_spectrum(part, 4, GAMMA)[1]
+    found = lb.pairs.data_spectrum(part, 4, GAMMA)[1]
     fading = diagnosis.memory(found, part, (1, 4, 16))[:, 1:]
     assert (fading[2] < fading[0] / 1.5).all()
     assert not diagnosis.check(found, part, GAMMA).passed["memory"][1:].any()
@@ -201,7 +201,7 @@ def test_the_whole_layer_on_a_few_states_uses_all_pairs():
     rep = lb.learn(DATA, "smoke", d=D, steps=5)
     wide, values = lb.rayleigh.wide_ritz(rep, DATA, GAMMA)
     f = wide(DATA.observations).astype(float)
-    G, M = lb.rayleigh.empirical(DATA, GAMMA)
+    G, M = lb.pairs.empirical(DATA, GAMMA)
     assert f.T @ M @ f == pytest.approx(np.eye(D), abs=1e-3)
     assert f.T @ G @ f == pytest.approx(np.diag(values), abs=1e-3)
     assert (OWN[0] - 1e-9 <= values).all()

@@ -12,8 +12,8 @@ import lapbook  # noqa: F401  registers the environments
 from lapbook.envs.grid import observe
 from lapbook.envs.point import has_physics, positions_of
 from lapbook.envs.point import observe as observe_floor
+from lapbook.floors import is_free
 from lapbook.layouts import GRID_MAZE, GRID_ROOM, Layout
-from lapbook.walls import is_free
 
 GRIDS = ["lapbook/GridRoom-v0", "lapbook/GridMaze-v0"]
 PHYSICS = has_physics()  # there are wheels for Python 3.11 only

@@ -3,8 +3,8 @@ import pytest
 from scipy.sparse import csgraph
 
 import lapbook as lb
-from lapbook import paper
-from lapbook.experiments import EXPERIMENTS, exact, theorems
+from lapbook.reproduction import exact, paper, theorems
+from lapbook.reproduction.experiments import EXPERIMENTS
 from lapbook.results import name, read
 
 SMALL = {"theorem-1": {"frames": 20, "steps": 300}, "finite-differences": {"spacings": (0.5, 0.25), "finest": 0.1}}

@@ -153,12 +153,12 @@ def test_turns_and_their_price_agree_with_python(page):
 
 def test_polar_and_descent_agree_with_python(page):
     rng = np.random.default_rng(1)
-    start = lb.objective.polar(rng.standard_normal((GRID_MAZE.n, 5)))
+    start = lb.descent.polar(rng.standard_normal((GRID_MAZE.n, 5)))
     rough = start + 0.02 * rng.standard_normal(start.shape)
     found = in_browser(
         page, "coefficients", "m.polar(U.map((u) => Float64Array.from(u))).map((u) => [...u])", U=rough.T.tolist()
     )
-    assert np.abs(np.array(found).T - lb.objective.polar(rough)).max() < 1e-9
+    assert np.abs(np.array(found).T - lb.descent.polar(rough)).max() < 1e-9
     c = [9.0, 5.0, 4.0, 2.0, 1.0]
     script = """(() => {
         const run = m.descent(m.readMap(text), c, start.map((u) => Float64Array.from(u)));
@@ -167,7 +167,7 @@ def test_polar_and_descent_agree_with_python(page):
     })()"""
     found = in_browser(page, "coefficients", script, text=GRID_MAZE.text, c=c, start=start.T.tolist())
     L = lb.spectrum.laplacian(GRID_MAZE)
-    expected = lb.objective.minimise(L, 5, c, steps=200, start=start, every=1000).U
+    expected = lb.descent.minimise(L, 5, c, steps=200, start=start, every=1000).U
     assert np.abs(np.array(found).T - expected).max() < 1e-6
 
 

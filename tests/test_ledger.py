@@ -9,13 +9,13 @@ import pytest
 from docutils.nodes import make_id
 
 import lapbook as lb
-from lapbook import ledger, paper
-from lapbook.experiments import EXPERIMENTS
-from lapbook.experiments.common import cut_short
-from lapbook.experiments.shaping import GOALS
-from lapbook.ledger import agents, remarks, representations, verdicts, words
-from lapbook.ledger.deviations import DEVIATIONS
-from lapbook.ledger.verdicts import ANOTHER, LOST, SHORT, SHOWN, compare, holds, shown
+from lapbook.reproduction import ledger, paper
+from lapbook.reproduction.common import cut_short
+from lapbook.reproduction.experiments import EXPERIMENTS
+from lapbook.reproduction.ledger import agents, remarks, representations, verdicts, words
+from lapbook.reproduction.ledger.deviations import DEVIATIONS
+from lapbook.reproduction.ledger.verdicts import ANOTHER, LOST, SHORT, SHOWN, compare, holds, shown
+from lapbook.reproduction.shaping import GOALS
 from lapbook.results import folder, name, save
 
 BOOK = Path(__file__).resolve().parent.parent / "book"

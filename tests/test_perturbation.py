@@ -5,9 +5,9 @@ import scipy.sparse as sp
 
 import lapbook as lb
 from lapbook.layouts import Layout
+from lapbook.pairs import empirical, multi_step, pair_probabilities
 from lapbook.perturbation import by_state, data_noise, state_noise, time_weights, visit_noise
-from lapbook.rayleigh import empirical
-from lapbook.rollouts import Data, multi_step, pair_probabilities
+from lapbook.rollouts import Data
 
 MAP = Layout("....\n.#.#\n..##")  # eight cells, no two eigenvalues equal
 N, D = MAP.n, 4

@@ -6,7 +6,7 @@ import pytest
 
 import lapbook as lb
 from lapbook.encoders import SMALLEST_IMAGE
-from lapbook.experiments import race
+from lapbook.reproduction import race
 from lapbook.results import name
 
 SMOKE = {setting["method"]: setting for setting in race.smoke()}

@@ -4,7 +4,8 @@ from scipy.stats import ortho_group
 
 import lapbook as lb
 from lapbook.layouts import GRID_ROOM
-from lapbook.rayleigh import DependentDimensionsError, data_spectrum, ritz, rotation, turned, wide_ritz
+from lapbook.pairs import data_spectrum
+from lapbook.rayleigh import DependentDimensionsError, ritz, rotation, turned, wide_ritz
 from lapbook.spectrum import eigenvectors
 
 TRUTH = eigenvectors(GRID_ROOM, 10)
@@ -50,7 +51,7 @@ def rep():
 def test_a_representation_becomes_eigenfunctions_of_the_data(rep):
     turned, values = ritz(rep, DATA)
     f = turned(DATA.observations).astype(float)
-    G, M = lb.rayleigh.empirical(DATA)
+    G, M = lb.pairs.empirical(DATA)
     assert f.T @ M @ f == pytest.approx(np.eye(5), abs=1e-4)
     assert f.T @ G @ f == pytest.approx(np.diag(values), abs=1e-4)
     assert (np.diff(values) > 0).all()

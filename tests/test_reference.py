@@ -20,7 +20,7 @@ from conftest import give_up
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
 SOURCES = sorted([*BOOK.glob("*.ipynb"), *BOOK.glob("*.md"), *BOOK.glob("api/*.md")])
-INTERNAL = {"__main__", "experiments", "explorers.base", "files", "ledger", "paper"}
+INTERNAL = {"__main__", "explorers.base", "checkpoints", "reproduction"}
 
 
 def top(module: str) -> str:

@@ -15,10 +15,12 @@ import torch
 
 import lapbook as lb
 from lapbook.__main__ import cost, main
-from lapbook.experiments import EXPERIMENTS, options, point
-from lapbook.experiments.common import Experiment, flat, snapshot_steps
-from lapbook.experiments.table1 import training_settings
-from lapbook.reproduce import DamagedRecord, FailedRun, reproduce, tasks
+from lapbook.reproduction import options, point
+from lapbook.reproduction import paper as paper_numbers
+from lapbook.reproduction.common import Experiment, flat, snapshot_steps
+from lapbook.reproduction.experiments import EXPERIMENTS
+from lapbook.reproduction.runner import DamagedRecord, FailedRun, reproduce, tasks
+from lapbook.reproduction.table1 import training_settings
 from lapbook.results import matching, name, provenance, save
 
 SHORT = "GridMaze-xy-gd+ritz-fast-10-3"
@@ -28,7 +30,9 @@ def test_table1_has_the_columns_of_the_paper():
     settings = EXPERIMENTS["table1"].settings
     paper = [setting for setting in settings if setting["preset"] == "paper"]
     assert len(paper) == 2 * 2 * 2 * 3
-    assert {(s["env"], s["obs"]) for s in paper} == {key for key in lb.paper.TABLE_1["gd"] if key[0].startswith("Grid")}
+    assert {(s["env"], s["obs"]) for s in paper} == {
+        key for key in paper_numbers.TABLE_1["gd"] if key[0].startswith("Grid")
+    }
     assert len({name(setting) for setting in settings}) == len(settings)
     for setting in paper:
         training = training_settings(setting)
@@ -39,8 +43,8 @@ def test_table1_has_the_columns_of_the_paper():
 
 def test_point_has_the_two_other_columns_and_the_ablation():
     settings = EXPERIMENTS["point"].settings
-    assert {(s["env"], s["obs"]) for s in settings if s["preset"] == "paper"} == set(lb.paper.TABLE_1["gd"]) - {
-        key for key in lb.paper.TABLE_1["gd"] if key[0].startswith("Grid")
+    assert {(s["env"], s["obs"]) for s in settings if s["preset"] == "paper"} == set(paper_numbers.TABLE_1["gd"]) - {
+        key for key in paper_numbers.TABLE_1["gd"] if key[0].startswith("Grid")
     }
     assert {s["obs"] for s in settings} == {"xy", "fourier"}
     paper = point.training_settings(settings[0])
@@ -176,8 +180,8 @@ ENDLESS = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background begins by ignoring it
 from lapbook.__main__ import main
-from lapbook.experiments import EXPERIMENTS
-from lapbook.experiments.common import Experiment
+from lapbook.reproduction.experiments import EXPERIMENTS
+from lapbook.reproduction.common import Experiment
 
 def endless(setting, scratch, report, hours):
     scratch.mkdir(parents=True)
@@ -237,14 +241,14 @@ def test_a_damaged_record_is_told_and_made_anew(tmp_path):
 
 def trial(monkeypatch, run, settings):
     only = {"trial": Experiment(settings, run, lambda setting: 1)}
-    monkeypatch.setattr("lapbook.reproduce.EXPERIMENTS", only)
+    monkeypatch.setattr("lapbook.reproduction.runner.EXPERIMENTS", only)
 
 
 def test_everything_runs_end_to_end_once(tmp_path, monkeypatch):
     """The tiny preset: each experiment has its records, from each other's; then nothing is left to do."""
     physics = () if importlib.util.find_spec("pybullet") else ("point", "recorded")
     here = {title: experiment for title, experiment in EXPERIMENTS.items() if title not in physics}
-    monkeypatch.setattr("lapbook.reproduce.EXPERIMENTS", here)
+    monkeypatch.setattr("lapbook.reproduction.runner.EXPERIMENTS", here)
     monkeypatch.setattr(lb.results, "folder", lambda: tmp_path / "book")  # none of its records may be needed
     scratch = ["--scratch", str(tmp_path / "scratch")]
     assert main(["reproduce", "all", "--preset", "smoke", *scratch]) == 0
@@ -290,7 +294,7 @@ def test_what_reads_records_waits_for_them(tmp_path, monkeypatch):
         f"trial{i}": Experiment(settings[i], add, lambda setting: 1, stage=lambda setting: setting["stage"])
         for i in settings
     }
-    monkeypatch.setattr("lapbook.reproduce.EXPERIMENTS", trials)
+    monkeypatch.setattr("lapbook.reproduction.runner.EXPERIMENTS", trials)
     files = reproduce("all", tmp_path / "results", tmp_path / "scratch", jobs=2)
     assert [file.parent.name for file in files] == ["trial0"] * 2 + ["trial1"] * 2 + ["trial2"] * 2
     assert [len(json.loads(file.read_text())["metrics"]["values"]) for file in files] == [1, 1, 2, 2, 4, 4]
@@ -298,7 +302,7 @@ def test_what_reads_records_waits_for_them(tmp_path, monkeypatch):
 
 def test_a_process_that_dies_does_not_stop_the_others(tmp_path, monkeypatch):
     """One dies once and is begun again; one dies always, when the others are over."""
-    monkeypatch.setattr("lapbook.reproduce.TRIES", 2)
+    monkeypatch.setattr("lapbook.reproduction.runner.TRIES", 2)
 
     def mortal(setting, scratch, report, hours):
         scratch.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lapbook as lb
-from lapbook.files import read, write
+from lapbook.checkpoints import read, write
 from lapbook.objective import coefficients, pair_loss, penalty
 from lapbook.rivals import PRESETS, Allo, NestedOMM, allo, allo_lagrangian, omm, omm_objective
 from lapbook.settings import Settings, preset
@@ -285,7 +285,7 @@ def test_joint_nesting_is_graph_drawing_with_its_shrinking_undone():
 
 @pytest.mark.parametrize(("method", "options"), [("allo", {"dual_rate": 0.01}), ("omm", {})])
 def test_rivals_learn_eigenvectors_and_eigenvalues_from_samples(method, options):
-    values, vectors = lb.rayleigh.data_spectrum(DATA, D)
+    values, vectors = lb.pairs.data_spectrum(DATA, D)
     learning = Settings(steps=1000, d=D, batch=256, lr=2e-3, decay=0.5, beta=3.0, target_scale=0.3)
     rep, found = RIVALS[method](DATA, learning, **options)
     f = rep(DATA.observations)

@@ -33,7 +33,7 @@ def test_transition_counts_match_the_random_walk():
     data = lb.collect("lapbook/GridRoom-v0", transitions=400_000, length=100, rng=0)
     n = GRID_ROOM.n
     assert (data.states == np.arange(n)).all()
-    counts = lb.rollouts.pair_probabilities(data, gamma=0) * data.transitions
+    counts = lb.pairs.pair_probabilities(data, gamma=0) * data.transitions
     P = np.eye(n) - lb.spectrum.laplacian(GRID_ROOM).toarray() / 4
     expected = counts.sum(axis=1, keepdims=True) * P
     assert (counts[expected == 0] == 0).all()
@@ -56,11 +56,11 @@ def test_episodes_that_end_are_shorter_and_not_glued_together():
     assert 500 <= data.transitions < 530
     assert data.lengths.max() == 30 > data.lengths.min()
     assert data.observations.shape == (data.transitions + len(data.index), 4)  # no two are the same
-    first, second = lb.rollouts.pairs(data, 5000, rng=0)
+    first, second = lb.pairs.draw(data, 5000, rng=0)
     episode = np.searchsorted(data.index[:, 0], [first, second], side="right")  # rows are numbered as they were seen
     assert (episode[0] == episode[1]).all()
     assert (first < second).all()
-    assert set(lb.rollouts.visited(data, 100_000)) == set(range(len(data.observations)))
+    assert set(lb.pairs.visited(data, 100_000)) == set(range(len(data.observations)))
 
 
 def test_an_environment_with_states_to_itself_needs_no_vector_version():
@@ -112,22 +112,22 @@ def test_the_law_of_the_pairs_is_that_of_the_samples():
     data = Data(np.eye(3), index, np.array([4, 2]))
     size = 200_000
     for gamma in (0.0, 0.7):
-        exact, sampled = lb.rollouts.pair_probabilities(data, gamma), np.zeros((3, 3))
-        np.add.at(sampled, lb.rollouts.pairs(data, size, gamma, rng=0), 1 / size)
+        exact, sampled = lb.pairs.pair_probabilities(data, gamma), np.zeros((3, 3))
+        np.add.at(sampled, lb.pairs.draw(data, size, gamma, rng=0), 1 / size)
         assert exact.sum() == pytest.approx(1)
         assert sampled == pytest.approx(exact, abs=5 / np.sqrt(size))
-    share = np.bincount(lb.rollouts.visited(data, size, rng=0)) / size
+    share = np.bincount(lb.pairs.visited(data, size, rng=0)) / size
     assert data.rho == pytest.approx([(2 / 5 + 1 / 3) / 2, 1 / 5, (1 / 5 + 2 / 3) / 2])
     assert share == pytest.approx(data.rho, abs=5 / np.sqrt(size))
 
 
 def test_lags_follow_the_truncated_geometric_law():
     length, gamma, size = 50, 0.9, 400_000
-    first, second = lb.rollouts.pairs(counting(3, length), size, gamma, rng=0)
+    first, second = lb.pairs.draw(counting(3, length), size, gamma, rng=0)
     lag = second - first
     assert lag.min() == 1
     assert second.max() <= length
-    expected = np.mean([1 + np.arange(n) @ lb.rollouts.lag_law(n, gamma) for n in range(1, length + 1)])
+    expected = np.mean([1 + np.arange(n) @ lb.pairs.lag_law(n, gamma) for n in range(1, length + 1)])
     assert lag.mean() == pytest.approx(expected, abs=5 * lag.std() / np.sqrt(size))
     assert round(expected, 1) == 7.2
     last = lag[first == length - 3]  # three steps left: 1, γ, γ² in proportion
@@ -137,11 +137,11 @@ def test_lags_follow_the_truncated_geometric_law():
 
 def test_no_discount_gives_single_steps():
     data = counting(2, 9)
-    first, second = lb.rollouts.pairs(data, 1000, gamma=0, rng=0)
+    first, second = lb.pairs.draw(data, 1000, gamma=0, rng=0)
     assert (second == first + 1).all()
-    assert lb.rollouts.lag_law(3, 0).tolist() == [1, 0, 0]
+    assert lb.pairs.lag_law(3, 0).tolist() == [1, 0, 0]
     with pytest.raises(ValueError, match=r"gamma must lie in \[0, 1\), got 1"):
-        lb.rollouts.pairs(data, 5, gamma=1)
+        lb.pairs.draw(data, 5, gamma=1)
 
 
 def test_the_eigenvalues_of_several_steps_are_those_of_the_mixed_powers():
@@ -149,11 +149,11 @@ def test_the_eigenvalues_of_several_steps_are_those_of_the_mixed_powers():
     mixed, power = np.zeros_like(P), np.eye(GRID_ROOM.n)
     for lag in range(1, 6):
         power = power @ P
-        share = sum(lb.rollouts.lag_law(left, 0.7)[lag - 1] for left in range(lag, 6)) / 5
+        share = sum(lb.pairs.lag_law(left, 0.7)[lag - 1] for left in range(lag, 6)) / 5
         mixed += share * power
     expected = np.linalg.eigvalsh(np.eye(GRID_ROOM.n) - mixed)
     walk = np.linalg.eigvalsh(P)[::-1]
-    assert np.sort(lb.rollouts.multi_step(walk, 5, 0.7)) == pytest.approx(expected, abs=1e-12)
+    assert np.sort(lb.pairs.multi_step(walk, 5, 0.7)) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("env", ["PointRoom", "PointMaze"])
@@ -161,7 +161,7 @@ def test_the_recorded_walks_stay_on_the_floor_and_take_small_steps(env):
     data = lb.recorded(env)
     assert data.transitions == 1_000_000
     assert data.index.shape == (2000, 501)
-    gap = lb.walls.clearance(lb.layouts.LAYOUTS[env], data.states[::7])
+    gap = lb.floors.clearance(lb.layouts.LAYOUTS[env], data.states[::7])
     assert gap.min() > 0.5 - 0.005  # 16 bits
     walks = data.states[data.index]
     assert np.linalg.norm(np.diff(walks, axis=1), axis=-1).max() < 0.5 + 0.01

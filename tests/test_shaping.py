@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import lapbook as lb
 from lapbook import layouts, shaping, statistics
-from lapbook.experiments import shaping as experiment
-from lapbook.experiments.common import cut_short
 from lapbook.layouts import GRID_MAZE, GRID_ROOM, Layout
 from lapbook.qlearning import greedy, optimal, success
+from lapbook.reproduction import shaping as experiment
+from lapbook.reproduction.common import cut_short
 from lapbook.results import name
 from lapbook.shaping import by_all, by_dimension, false_summits, monotonicity, potential_based, state_at
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lapbook import spectrum
+from lapbook.floors import neumann
 from lapbook.layouts import GRID_MAZE, GRID_ROOM, Layout, rooms
-from lapbook.spectrum import CoincidentEigenvalues, DisconnectedGraph, eigenvectors, fix_signs, laplacian, neumann
+from lapbook.spectrum import CoincidentEigenvalues, DisconnectedGraph, eigenvectors, fix_signs, laplacian
 
 
 def path(n):
@@ -182,7 +183,7 @@ def test_eigenfunctions_of_the_point_rooms_settle():
 
 
 def test_interpolation_reaches_every_free_position():
-    from lapbook.walls import sample_free
+    from lapbook.floors import sample_free
 
     f = neumann(GRID_MAZE, 4, 0.25).at(sample_free(GRID_MAZE, 5000, rng=0))
     assert np.isfinite(f).all()

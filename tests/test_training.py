@@ -11,11 +11,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import lapbook as lb
-from lapbook.encoders import build, initialise, on_table
+from lapbook.encoders import build, initialise
 from lapbook.envs.grid import observe
 from lapbook.rollouts import Data
 from lapbook.settings import PRESETS, Settings, preset
-from lapbook.training import CollapsingDimension, Representation, counted_loss, learn, lookup, sampled_loss
+from lapbook.tables import lookup, on_table
+from lapbook.training import CollapsingDimension, Representation, counted_loss, learn, sampled_loss
 
 LAYOUT = lb.layouts.rooms(1, 3, size=3)
 D = 4
@@ -132,7 +133,7 @@ def test_equal_coefficients_find_the_span_only(trained):
 def test_training_shrinks_each_dimension_as_the_law_says(trained):
     """E f_i² = s max(0, 1 - λ_i/(β s)), with λ_i that of the multi-step pairs: 1 - E μ_i^lag, μ_i = 1 - λ_i(L)/4."""
     walk = 1 - lb.spectrum.eigenvectors(LAYOUT, 3).values / 4
-    values = lb.rollouts.multi_step(walk, 50, 0.9)
+    values = lb.pairs.multi_step(walk, 50, 0.9)
     assert values[2] > 0.15
     assert trained["paper"][1] == pytest.approx(lb.objective.mean_square(values, beta=1), abs=0.04)
 
@@ -336,7 +337,7 @@ def test_training_ends_where_the_callback_says(tmp_path):
 
 
 def test_a_dimension_that_will_vanish_is_announced():
-    values = lb.rayleigh.data_spectrum(DATA, D)[0]
+    values = lb.pairs.data_spectrum(DATA, D)[0]
     assert values[2] < 0.25 < values[3]
     message = rf"dimension 4 will vanish: λ_4 = {values[3]:.3f} ≥ .* = 0.25; .* d = 3"
     with pytest.warns(CollapsingDimension, match=message):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from lapbook.floors import clearance, floor_size, is_free, sample_free, wall_boxes
 from lapbook.layouts import GRID_MAZE, GRID_ROOM, Layout
-from lapbook.walls import clearance, floor_size, is_free, sample_free, wall_boxes
 
 CELL = Layout("###\n#.#\n###", "cell")  # one free cell: a floor of 2×2
 

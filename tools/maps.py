@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from lapbook import layouts
-from lapbook.experiments import race
+from lapbook.reproduction import race
 from lapbook.spectrum import laplacian
 
 # Rooms 1 … 16 of the spiral, as (row, column) of the 4×4 rooms.

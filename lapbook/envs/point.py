@@ -16,8 +16,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
 from lapbook.envs.grid import no_reward_no_end
+from lapbook.floors import RADIUS, clearance, floor_size, is_free, sample_free, wall_boxes
 from lapbook.layouts import Layout, check_layout
-from lapbook.walls import RADIUS, clearance, floor_size, is_free, sample_free, wall_boxes
 
 # Walls are lines on the map and need some thickness in the physics. Bullet lets bodies sink into each other by 1e-5;
 # this half-thickness is larger, so centres stay in the free space of the map itself.

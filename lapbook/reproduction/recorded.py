@@ -8,9 +8,9 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-from lapbook.experiments.common import Experiment, Outcome, Report, Setting
+from lapbook.floors import RADIUS, clearance
 from lapbook.layouts import LAYOUTS
-from lapbook.walls import RADIUS, clearance
+from lapbook.reproduction.common import Experiment, Outcome, Report, Setting
 
 SETTINGS = tuple({"env": env, "transitions": 1_000_000, "length": 500, "seed": 0} for env in ("PointRoom", "PointMaze"))
 SMOKE = ({"env": "PointMaze", "transitions": 2_000, "length": 50, "seed": 0},)

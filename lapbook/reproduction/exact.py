@@ -11,11 +11,12 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from lapbook.experiments import theorems
-from lapbook.experiments.common import Experiment, Outcome, Report, Setting
-from lapbook.experiments.theorems import GRIDS, D, Metrics
+from lapbook.floors import neumann
 from lapbook.layouts import LAYOUTS
-from lapbook.spectrum import eigenvectors, neumann
+from lapbook.reproduction import theorems
+from lapbook.reproduction.common import Experiment, Outcome, Report, Setting
+from lapbook.reproduction.theorems import GRIDS, D, Metrics
+from lapbook.spectrum import eigenvectors
 
 FLOORS = ("PointRoom", "PointMaze")
 
@@ -28,8 +29,8 @@ def finite_differences(
     `similarity` is SimGT over 10,000 positions, `least_gap` that of neighbouring eigenvalues 2 … 11 relative to the
     larger at the last spacing, and `order` the power of h with which the tenth eigenvalue of a rectangle converges.
     """
+    from lapbook.floors import sample_free
     from lapbook.metrics import sim_gt
-    from lapbook.walls import sample_free
 
     metrics: Metrics = {"spacings": list(spacings)}
     for env in FLOORS:
@@ -62,8 +63,8 @@ def eigenvalues(rng: np.random.Generator) -> Metrics:
 
 def environments(rng: np.random.Generator) -> Metrics:
     """What appendix D says of the four environments, the numbering of the rooms, and the goals of chapter 8."""
+    from lapbook.floors import RADIUS, floor_size
     from lapbook.shaping import goals
-    from lapbook.walls import RADIUS, floor_size
 
     metrics: Metrics = {"ball_diameter": 2 * RADIUS}
     for env, floor in zip(GRIDS, FLOORS, strict=True):

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lapbook.experiments.common import cut_short
-from lapbook.ledger.words import listed
+from lapbook.reproduction.common import cut_short
+from lapbook.reproduction.ledger.words import listed
 from lapbook.results import Record
 from lapbook.statistics import bootstrap
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, sized
 from lapbook.layouts import LAYOUTS, Layout
 from lapbook.options import Option, climbs, loops, mean_lengths, rewards, room_times, sampled_hitting_times
+from lapbook.reproduction.common import EVERY, Experiment, Log, Outcome, Report, Setting, sized
 from lapbook.results import name, representation
 from lapbook.spectrum import eigenvectors
 from lapbook.statistics import spearman

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from lapbook import paper
-from lapbook.ledger import agents, exact, representations
-from lapbook.ledger.verdicts import CHANCE, Judge
+from lapbook.reproduction import paper
+from lapbook.reproduction.ledger import agents, exact, representations
+from lapbook.reproduction.ledger.verdicts import CHANCE, Judge
 
 SETTINGS = {
     "paper": "the paper's settings, as far as it states them",

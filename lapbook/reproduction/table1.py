@@ -10,8 +10,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from lapbook.experiments.common import EVERY, Experiment, Log, Outcome, Report, Setting, sized, snapshot_steps
 from lapbook.layouts import LAYOUTS, Layout
+from lapbook.reproduction.common import EVERY, Experiment, Log, Outcome, Report, Setting, sized, snapshot_steps
 from lapbook.results import name
 from lapbook.settings import Settings, preset
 
@@ -74,7 +74,7 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float, layout: L
         rep, _ = lb.ritz(rep, data)
     vectors = rep(data.observations)
     log.seconds += time.perf_counter() - start
-    best, single = (lb.rayleigh.data_spectrum(data, d, gamma)[1] for gamma in (training.gamma, 0.0))
+    best, single = (lb.pairs.data_spectrum(data, d, gamma)[1] for gamma in (training.gamma, 0.0))
     metrics = {
         "sim_gt": round(lb.sim_gt(vectors, truth), 4),
         "sim_gt_per_dim": lb.metrics.sim_gt_per_dim(vectors, truth).round(4).tolist(),

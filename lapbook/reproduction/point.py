@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from lapbook.experiments.common import Experiment, Log, Outcome, Report, Setting, sized
 from lapbook.layouts import LAYOUTS
+from lapbook.reproduction.common import Experiment, Log, Outcome, Report, Setting, sized
 from lapbook.results import name, replace_file
 from lapbook.rollouts import Data
 from lapbook.settings import Settings, preset
@@ -75,11 +75,11 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     layout, d, seed = LAYOUTS[setting["env"]], setting["d"], setting["seed"]
     data = collected(setting, scratch.parent)
     start = time.perf_counter()
-    xy = lb.walls.sample_free(layout, sized(setting, STATES, 500), rng=0)
-    seen, truth = observe(layout, xy), lb.spectrum.neumann(layout, d, h=sized(setting, 0.1, ULAM_H)).at(xy)
+    xy = lb.floors.sample_free(layout, sized(setting, STATES, 500), rng=0)
+    seen, truth = observe(layout, xy), lb.floors.neumann(layout, d, h=sized(setting, 0.1, ULAM_H)).at(xy)
     training = training_settings(setting)
     every = min(EVERY, training.steps // 20)
-    first, second = lb.rollouts.pairs(data, sized(setting, PAIRS, 1_000), training.gamma, rng=0)
+    first, second = lb.pairs.draw(data, sized(setting, PAIRS, 1_000), training.gamma, rng=0)
     log = Log(scratch / "log.npz", keep=set())
     log.seconds += time.perf_counter() - start
 
@@ -97,9 +97,9 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     rng = np.random.default_rng(seed)
     rep = lb.learn(data, training, rng, checkpoint=scratch / "checkpoint.safetensors", every=every, callback=follow)
     after, values = turned(rep)
-    lattice = lb.spectrum.neumann(layout, d, h=ULAM_H).points
+    lattice = lb.floors.neumann(layout, d, h=ULAM_H).points
     walk = lb.rollouts.rounded(data, lattice)
-    _, ulam = lb.rayleigh.data_spectrum(walk, d, training.gamma, samples=sized(setting, ULAM_PAIRS, 200_000))
+    _, ulam = lb.pairs.data_spectrum(walk, d, training.gamma, samples=sized(setting, ULAM_PAIRS, 200_000))
     ulam = ulam[cKDTree(walk.observations).query(xy)[1]]
     metrics = {
         "sim_gt": round(lb.sim_gt(rep(seen), truth), 4),

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from lapbook.descent import minimise
+from lapbook.descent import qr as orthonormal
 from lapbook.layouts import LAYOUTS
-from lapbook.objective import block_mass, coefficients, gap, gap_weights, generalized, graph_drawing, minimise, minimum
-from lapbook.objective import qr as orthonormal
+from lapbook.objective import block_mass, coefficients, gap, gap_weights, generalized, graph_drawing, minimum
 from lapbook.spectrum import eigenvectors, laplacian, smallest_eigenpairs
 
 D = 10
@@ -158,14 +159,14 @@ def sampled_loss(rng: np.random.Generator) -> Metrics:
     one, other = L.tocoo().coords
     along_edges = ((f[one] - f[other]) ** 2).sum(axis=0) / 2  # each edge twice
     nested = sum(along_edges[:k].sum() for k in range(1, D + 1))  # Σ_k Σ_{i≤k}, eq. (5)
-    W, G = lb.rollouts.pair_probabilities(data), f.T @ (data.rho[:, None] * f) - np.eye(D)
+    W, G = lb.pairs.pair_probabilities(data), f.T @ (data.rho[:, None] * f) - np.eye(D)
     pair = sum(c[i] * (W * np.subtract.outer(f[:, i], f[:, i]) ** 2).sum() for i in range(D))
     penalty = sum((G[:k, :k] ** 2).sum() for k in range(1, D + 1))  # eq. (7), in expectation
     lesser = (np.minimum.outer(c, c) * G**2).sum()
     drawn = []
     for _ in range(400):
-        s, later = lb.rollouts.pairs(data, 256, 0.9, rng)
-        first, second = lb.rollouts.visited(data, 512, rng).reshape(2, -1)
+        s, later = lb.pairs.draw(data, 256, 0.9, rng)
+        first, second = lb.pairs.visited(data, 512, rng).reshape(2, -1)
         drawn.append((lb.objective.pair_loss(f[s], f[later], c), lb.objective.penalty(f[first], f[second], c)))
     mean, error = np.mean(drawn, axis=0), np.std(drawn, axis=0, ddof=1) / np.sqrt(len(drawn))
     z = (mean - (pair, penalty)) / error

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lapbook import paper
 from lapbook.layouts import LAYOUTS
-from lapbook.ledger.verdicts import (
+from lapbook.metrics import in_span, sim_gt_per_dim
+from lapbook.reproduction import paper
+from lapbook.reproduction.ledger.verdicts import (
     ANOTHER,
     CHANCE,
     CLOSE,
@@ -24,7 +25,6 @@ from lapbook.ledger.verdicts import (
     of_runs,
     shown,
 )
-from lapbook.metrics import in_span, sim_gt_per_dim
 from lapbook.results import arrays, metric
 from lapbook.spectrum import eigenvectors
 

@@ -1,7 +1,7 @@
 """What `python -m lapbook reproduce` can run, one module each: settings, and what turns one setting into a record."""
 
-from lapbook.experiments import coefficients, exact, options, point, public, race, recorded, shaping, table1
-from lapbook.experiments.common import Experiment
+from lapbook.reproduction import coefficients, exact, options, point, public, race, recorded, shaping, table1
+from lapbook.reproduction.common import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     "table1": table1.EXPERIMENT,

@@ -9,8 +9,8 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-from lapbook.experiments.common import Experiment, Log, Outcome, Report, Setting, sized
 from lapbook.layouts import LAYOUTS
+from lapbook.reproduction.common import Experiment, Log, Outcome, Report, Setting, sized
 from lapbook.results import name
 
 GROUPS = ("paper", "convex", "concave", "equalised")
@@ -44,7 +44,7 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     data = lb.collect(env, transitions, length=50, rng=rng)
     truth = lb.spectrum.eigenvectors(layout, d).vectors[data.states]
     training = lb.training.preset(setting["preset"], d=d)
-    values, best = lb.rayleigh.data_spectrum(data, d + 1, training.gamma)
+    values, best = lb.pairs.data_spectrum(data, d + 1, training.gamma)
     group = setting["group"]
     c = lb.objective.equalised(values) if group == "equalised" else lb.objective.coefficients(d, group)
     every = EVERY[setting["preset"]]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lapbook import paper
-from lapbook.ledger.verdicts import CLOSE, DISTINCT, LOST, ROUNDING, UNLIKE, Finding, Records, holds
+from lapbook.reproduction import paper
+from lapbook.reproduction.ledger.verdicts import CLOSE, DISTINCT, LOST, ROUNDING, UNLIKE, Finding, Records, holds
 from lapbook.results import metric
 
 

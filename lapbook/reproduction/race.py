@@ -10,8 +10,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from lapbook.experiments.common import Experiment, Log, Outcome, Report, Setting, sized
 from lapbook.layouts import GRID_MAZE, GRID_ROOM, Layout, maze, rooms
+from lapbook.reproduction.common import Experiment, Log, Outcome, Report, Setting, sized
 from lapbook.results import name
 from lapbook.settings import Settings, preset
 
@@ -82,8 +82,8 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float) -> Outcom
     data = lb.collect(env, sized(setting, TRANSITIONS.get(setting["env"], 100_000), 5_000), LENGTH, rng=rng)
     truth = lb.spectrum.eigenvectors(layout, d).vectors[data.states]
     training = training_settings(setting)
-    values, best = lb.rayleigh.data_spectrum(data, d, training.gamma)
-    G, M = lb.rayleigh.empirical(data, training.gamma)
+    values, best = lb.pairs.data_spectrum(data, d, training.gamma)
+    G, M = lb.pairs.empirical(data, training.gamma)
     every = max(1, training.steps // POINTS)
     log = Log(scratch / "log.npz", keep=set())
     spent = float(log.curve[-1][-1]) if log.points else 0.0

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from lapbook import paper
-from lapbook.experiments import EXPERIMENTS
-from lapbook.experiments.common import cut_short
-from lapbook.ledger.entries import ENTRIES, PARTS, SETTINGS, Entry
-from lapbook.ledger.remarks import NOTES, SEE, WHYS, about
-from lapbook.ledger.verdicts import SHORT, SHOWN, VERDICTS, Better, Finding, Values
-from lapbook.ledger.words import budgets, commands, ended_early, endings, seeds
+from lapbook.reproduction import paper
+from lapbook.reproduction.common import cut_short
+from lapbook.reproduction.experiments import EXPERIMENTS
+from lapbook.reproduction.ledger.entries import ENTRIES, PARTS, SETTINGS, Entry
+from lapbook.reproduction.ledger.remarks import NOTES, SEE, WHYS, about
+from lapbook.reproduction.ledger.verdicts import SHORT, SHOWN, VERDICTS, Better, Finding, Values
+from lapbook.reproduction.ledger.words import budgets, commands, ended_early, endings, seeds
 from lapbook.results import Record, folder, matching, read
 
 __all__ = ["ENTRIES", "OPEN", "PARTS", "SETTINGS", "Row", "count", "ended_early", "faults", "in_full", "rows"]

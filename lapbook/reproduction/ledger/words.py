@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lapbook.experiments.common import cut_short
+from lapbook.reproduction.common import cut_short
 from lapbook.results import Record, name
 
 METHODS = {"ggd": "ours", "gd": "the baseline", "none": "no representation"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
+from torch.optim import Optimizer
 
 from lapbook.results import replace_file
 
@@ -63,7 +65,7 @@ def read(path: str | Path, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]
 
     >>> read(__file__, "note")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: ...files.py is not a note of lapbook (version 1), or is damaged: ...
+    ValueError: ...checkpoints.py is not a note of lapbook (version 1), or is damaged: ...
     """
     try:
         with safe_open(path, "pt") as file:
@@ -96,3 +98,28 @@ def read_checkpoint(path: str | Path, about: dict[str, Any]) -> tuple[dict[str, 
             keys = [k for k in value if (found.get(part) or {}).get(k) != value[k]] if part == "settings" else [part]
             raise ValueError(f"checkpoint {path} is of a run with other {', '.join(keys)}: remove it or choose another")
     return tensors, found
+
+
+def flat(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors, their names after a prefix.
+
+    >>> list(flat("encoder", {"0.weight": Tensor([1])}))
+    ['encoder.0.weight']
+    """
+    return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
+
+
+def adam_state(optimizer: Optimizer) -> dict[str, Tensor]:
+    """What Adam has gathered, as tensors with names; none before its first step."""
+    states = optimizer.state_dict()["state"].items()
+    return {f"adam.{i}.{name}": tensor for i, state in states for name, tensor in state.items()}
+
+
+def restore_adam(optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Give Adam back what `adam_state` took; without any, it stays as before its first step."""
+    if "adam.0.step" not in tensors:
+        return
+    groups = optimizer.state_dict()["param_groups"]
+    names = ("step", "exp_avg", "exp_avg_sq")
+    state = {i: {k: tensors[f"adam.{i}.{k}"] for k in names} for group in groups for i in group["params"]}
+    optimizer.load_state_dict({"state": state, "param_groups": groups})

@@ -26,8 +26,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
-from lapbook.experiments import EXPERIMENTS
-from lapbook.experiments.common import PRESETS, Report, Run, Setting, cut_short
+from lapbook.reproduction.common import PRESETS, Report, Run, Setting, cut_short
+from lapbook.reproduction.experiments import EXPERIMENTS
 from lapbook.results import Record, folder, matching, name, provenance, reading_first, save
 
 ALL = "all"

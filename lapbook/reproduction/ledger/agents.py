@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lapbook import paper
-from lapbook.ledger.verdicts import (
+from lapbook.reproduction import paper
+from lapbook.reproduction.ledger.verdicts import (
     LIKE,
     SHORT,
     SHOWN,

@@ -11,11 +11,11 @@ from fnmatch import fnmatch
 
 import numpy as np
 
-from lapbook import paper
-from lapbook.experiments.common import FLAT_GAIN, cut_short
-from lapbook.experiments.shaping import GOALS
-from lapbook.ledger.verdicts import LIKE, SIMILAR
-from lapbook.ledger.words import between, duration, listed
+from lapbook.reproduction import paper
+from lapbook.reproduction.common import FLAT_GAIN, cut_short
+from lapbook.reproduction.ledger.verdicts import LIKE, SIMILAR
+from lapbook.reproduction.ledger.words import between, duration, listed
+from lapbook.reproduction.shaping import GOALS
 from lapbook.results import Record, metric
 
 Remark = str | Callable[..., str]

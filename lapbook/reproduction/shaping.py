@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from lapbook import qlearning, shaping, statistics
-from lapbook.experiments.common import Experiment, Log, Outcome, Report, Setting
 from lapbook.layouts import LAYOUTS, Layout
+from lapbook.reproduction.common import Experiment, Log, Outcome, Report, Setting
 from lapbook.results import name, read, representation
 from lapbook.spectrum import eigenvectors, laplacian
 

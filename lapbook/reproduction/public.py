@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from lapbook.experiments import options, table1
-from lapbook.experiments.common import Experiment, Outcome, Report, Setting
 from lapbook.layouts import Layout
 from lapbook.options import climbs
+from lapbook.reproduction import options, table1
+from lapbook.reproduction.common import Experiment, Outcome, Report, Setting
 from lapbook.results import name
 from lapbook.spectrum import eigenvectors
 
