@@ -189,4 +189,4 @@ def test_bad_worlds_are_named():
 def test_a_loss_that_is_not_finite_is_noticed_whatever_gamma(gamma):
     huge = np.full((1, 3, 4), 3e38)  # finite, but its square is not in single precision
     with pytest.raises(FloatingPointError, match="loss must stay finite, but did not at step"):
-        dqn.train(lb.Layout("..."), huge, np.zeros((1, 3), dtype=bool), "smoke", gamma=gamma)
+        train(Layout("..."), huge, np.zeros((1, 3), dtype=bool), "smoke", gamma=gamma)
