@@ -173,7 +173,11 @@ def data_spectrum(
 
 
 def moments(f: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """G and M from the values at the two ends of sampled pairs, shape (batch, k) each."""
+    """G and M from the values at the two ends of sampled pairs, shape (batch, k) each.
+
+    >>> [form.tolist() for form in moments(np.array([[1.0]]), np.array([[-1.0]]))]  # as in `pencil`
+    [[[2.0]], [[1.0]]]
+    """
     # Both ends of a pair are states of the data; using both halves the noise of M and keeps it symmetric in time.
     return (f - g).T @ (f - g) / (2 * len(f)), (f.T @ f + g.T @ g) / (2 * len(f))
 

@@ -8,15 +8,16 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 import lapbook as lb
-from lapbook.__main__ import cost, main
-from lapbook.reproduction import options, point
+from lapbook.reproduction import options, point, public
 from lapbook.reproduction import paper as paper_numbers
+from lapbook.reproduction.cli import cost, main
 from lapbook.reproduction.common import Experiment, flat, snapshot_steps
 from lapbook.reproduction.experiments import EXPERIMENTS
 from lapbook.reproduction.runner import DamagedRecord, FailedRun, reproduce, tasks
@@ -39,6 +40,35 @@ def test_table1_has_the_columns_of_the_paper():
         literal = (training.steps, training.batch, training.lr, training.beta, training.target_scale, training.gamma)
         assert literal == (200_000, 1024, 1e-3, 1.0, 1.0, 0.9)
         assert training.coefficients == ("equal" if setting["method"] == "gd" else "paper")
+
+
+def test_the_second_reading_differs_by_the_target_alone():
+    printed, coded = (lb.settings.PRESETS[name] for name in ("paper", "paper-coded"))
+    assert coded == replace(printed, target_scale=1 / printed.d)
+    images = replace(coded, anneal=10.0, normalise=10.0)  # without these no dimension is left
+    for setting in EXPERIMENTS["table1"].settings:
+        if setting["preset"] == "paper-coded":
+            assert training_settings(setting) == (images if setting["obs"] == "image" else coded)
+
+
+def test_public_maps_are_read_measured_and_asked_for(tmp_path, monkeypatch):
+    """A folder with maps of the same names, much smaller; the run is Table 1's, then options climb what it learned."""
+    monkeypatch.setattr(public, "STATES", {"GridRoom-16": 19, "GridMaze-19": 17})
+    monkeypatch.setitem(lb.settings.PRESETS, "paper", replace(lb.settings.PRESETS["smoke"], steps=20))
+    (tmp_path / "GridRoom-16.txt").write_text(lb.layouts.rooms(1, 2, size=3).text.replace("#", "X").replace(".", " "))
+    where = (tmp_path / "results", tmp_path / "scratch")
+    with pytest.raises(ValueError, match=r"maps must be a folder with the file GridRoom-16.txt .*: got None"):
+        reproduce("public", *where, only="GridRoom-16-*-truth-*")
+    for only in ("GridRoom-16-*-truth-*", "GridRoom-16-*-none-*", "GridRoom-16-xy-ggd-paper-10-0"):
+        (file,) = reproduce("public", *where, only=only, maps=tmp_path)
+        record = json.loads(file.read_text())
+        assert record["metrics"]["far"] > 0
+        assert record["provenance"]["command"].endswith("--maps FOLDER")
+    assert {"sim_gt", "ceiling", "lengths", "rank_correlation"} <= record["metrics"].keys()
+    assert record["budget"]["settings"]["precision"] == "float32"
+    (tmp_path / "GridMaze-19.txt").write_text("...")
+    with pytest.raises(ValueError, match="maps must hold the public GridMaze-19 with 17 states: got one with 3"):
+        reproduce("public", *where, only="GridMaze-19-*-truth-*", maps=tmp_path)
 
 
 def test_point_has_the_two_other_columns_and_the_ablation():
@@ -179,7 +209,7 @@ def test_a_run_cut_short_and_then_killed_goes_on_to_the_same_record(tmp_path):
 ENDLESS = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background begins by ignoring it
-from lapbook.__main__ import main
+from lapbook.reproduction.cli import main
 from lapbook.reproduction.experiments import EXPERIMENTS
 from lapbook.reproduction.common import Experiment
 
@@ -254,7 +284,7 @@ def test_everything_runs_end_to_end_once(tmp_path, monkeypatch):
     assert main(["reproduce", "all", "--preset", "smoke", *scratch]) == 0
     where = tmp_path / "scratch" / "smoke"
     wanted = {f"{title}/{name(setting)}.json" for title, setting in tasks("all", preset="smoke")}
-    assert {title for title, _ in tasks("all", preset="smoke")} == set(here)
+    assert {title for title, _ in tasks("all", preset="smoke")} == set(here) - {"public"}  # its maps are not here
     assert {file.relative_to(where).as_posix() for file in where.glob("*/*.json")} == wanted
     assert not (tmp_path / "book").exists()
     for file in where.glob("*/*.json"):

@@ -63,7 +63,7 @@ def test_every_way_gives_the_loss_and_gradient_of_the_plain_one(encoder, obs, no
     )
     plain_loss, plain_gradient = loss_and_gradient(plain, net)
     assert all(gradient.abs().max() > 0 for gradient in plain_gradient)
-    monkeypatch.setattr(import_module("lapbook.training"), "PIECE", 64)
+    monkeypatch.setattr(import_module("lapbook.tables"), "PIECE", 64)
     for other in others:
         loss, gradient = loss_and_gradient(other, net)
         assert loss == pytest.approx(plain_loss, abs=1e-10)

@@ -22,6 +22,7 @@ def settings() -> tuple[Setting, ...]:
     `fast` was chosen by looking at seeds 0 and 2, so it is judged on others.
     """
     runs = [("ggd", "paper", range(3)), ("ggd", "paper-coded", range(3)), ("gd", "paper", range(3))]
+    runs += [("ggd", "paper-scaled", range(3))]  # as coded, but an eighth of the steps
     runs += [(method, "fast", range(3, 6)) for method in ("gd", "ggd", "gd+ritz")]
     return tuple(
         {"env": env, "obs": obs, "method": method, "preset": preset, "d": 10, "seed": seed}
