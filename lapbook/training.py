@@ -170,64 +170,109 @@ def learn(
     if every < 1:
         raise ValueError(f"every must be at least 1 step, got {every}")
     settings = preset(settings, **changes)
-    rng = np.random.default_rng(rng)
-    observations = _finite(data.observations)
-    if len(observations) < settings.d:
-        raise ValueError(f"d must not exceed the number of distinct states, {len(observations)}: got {settings.d}")
-    if truth is not None and np.shape(truth) != (len(observations), settings.d):
-        raise ValueError(f"truth must have shape {(len(observations), settings.d)}, got {np.shape(truth)}")
+    observations = _checked(data, settings, truth)
     if objective is None:
         warn_of_collapse(data, settings)
     gather = len(observations) <= 4 * settings.batch if gather is None else gather
-    about: dict[str, Any] = {"settings": asdict(settings), "data": digest(observations, data.index, data.lengths)}
-    about |= {"rng": rng.bit_generator.state, "gather": bool(gather)}  # gathering sums in another order
-    about["objective"] = None if objective is None else repr(objective)
-
-    with torch.random.fork_rng(devices=[]):  # torch's layers draw weights when made; these are not kept
-        encoder = build(settings, observations.shape[1:])
-    initialise(encoder, settings, torch.Generator().manual_seed(int(rng.integers(2**63))))
-    if isinstance(encoder[0], Normalise):
-        encoder[0].fit(observations, data.rho, settings.normalise)
-    representation = Representation(encoder, settings, observations.shape[1:])
-    optimizer = torch.optim.Adam(encoder.parameters(), lr=settings.lr, fused=True)
-    done = 0
+    run = _Run(data, observations, settings, np.random.default_rng(rng), gather, objective)
     if checkpoint is not None and Path(checkpoint).exists():
-        done = _resume(checkpoint, about, encoder, optimizer, objective, rng)
-    c = torch.tensor(coefficients(settings.d, settings.coefficients), dtype=torch.float32)
-    table = torch.from_numpy(observations)
-    f = lookup(encoder, table, gather, settings.precision)
-    everywhere = in_precision(on_table(encoder, table), settings.precision) if gather and objective is None else None
+        run.restore(checkpoint)
     shown: dict[str, str] = {}
-    with tqdm(total=settings.steps, initial=done, disable=not progress, unit="step") as bar:
-        for step in range(done + 1, settings.steps + 1):
-            halves = visited(data, 2 * settings.batch, rng).reshape(2, -1)
-            rows = torch.from_numpy(np.stack([*draw(data, settings.batch, settings.gamma, rng), *halves]))
-            if objective is not None:
-                loss = objective(f, rows, step)
-            elif everywhere is not None:
-                loss = counted_loss(everywhere(), rows, c, settings.beta_at(step), settings.target_scale)
-            else:
-                loss = sampled_loss(f, rows, c, settings.beta_at(step), settings.target_scale)
-            optimizer.zero_grad()
-            loss.backward()
-            _check_finite(loss, step, checkpoint)
-            optimizer.param_groups[0]["lr"] = settings.lr_at(step)
-            optimizer.step()
+    with tqdm(total=settings.steps, initial=run.step, disable=not progress, unit="step") as bar:
+        while run.step < settings.steps:
+            loss = run.advance()
+            _check_finite(loss, run.step, checkpoint)
             bar.update()
-            if step % every and step < settings.steps:
+            if run.step % every and run.step < settings.steps:
                 continue
-            _check_finite(torch.cat([p.detach().flatten() for p in encoder.parameters()]), step, checkpoint)
+            weights = torch.cat([p.detach().flatten() for p in run.encoder.parameters()])
+            _check_finite(weights, run.step, checkpoint)
             if progress:
                 shown["loss"] = f"{loss.item():.4f}"
                 if truth is not None:
-                    shown["SimGT"] = f"{sim_gt(representation(observations), truth):.3f}"
+                    shown["SimGT"] = f"{sim_gt(run.representation(observations), truth):.3f}"
                 bar.set_postfix(shown)
-            ended = callback is not None and callback(step, representation)
+            ended = callback is not None and callback(run.step, run.representation)
             if checkpoint is not None:  # after the callback, which a killed run may thus see twice but never misses
-                _save_checkpoint(checkpoint, about, step, encoder, optimizer, objective, rng)
+                run.save(checkpoint)
             if ended:
                 break
-    return representation
+    return run.representation
+
+
+class _Run:
+    """Everything that changes while an encoder learns."""
+
+    def __init__(
+        self,
+        data: Data,
+        observations: np.ndarray,
+        settings: Settings,
+        rng: np.random.Generator,
+        gather: bool,
+        objective: nn.Module | None,
+    ) -> None:
+        self.data, self.settings, self.rng, self.objective, self.step = data, settings, rng, objective, 0
+        self.about = {
+            "settings": asdict(settings),
+            "data": digest(observations, data.index, data.lengths),
+            "rng": rng.bit_generator.state,
+            "gather": bool(gather),  # it sums in another order
+            "objective": None if objective is None else repr(objective),
+        }
+        with torch.random.fork_rng(devices=[]):  # torch's layers draw weights when made; these are not kept
+            self.encoder = build(settings, observations.shape[1:])
+        initialise(self.encoder, settings, torch.Generator().manual_seed(int(rng.integers(2**63))))
+        if isinstance(self.encoder[0], Normalise):
+            self.encoder[0].fit(observations, data.rho, settings.normalise)
+        self.representation = Representation(self.encoder, settings, observations.shape[1:])
+        self.optimizer = torch.optim.Adam(self.encoder.parameters(), lr=settings.lr, fused=True)
+        self.c = torch.tensor(coefficients(settings.d, settings.coefficients), dtype=torch.float32)
+        table = torch.from_numpy(observations)
+        self.f = lookup(self.encoder, table, gather, settings.precision)
+        self.everywhere = in_precision(on_table(self.encoder, table), settings.precision) if gather else None
+
+    def loss(self, rows: Tensor) -> Tensor:
+        """The loss of a batch, rows of shape (4, batch) as `sampled_loss` has them."""
+        if self.objective is not None:
+            return self.objective(self.f, rows, self.step)
+        beta, target = self.settings.beta_at(self.step), self.settings.target_scale
+        if self.everywhere is not None:
+            return counted_loss(self.everywhere(), rows, self.c, beta, target)
+        return sampled_loss(self.f, rows, self.c, beta, target)
+
+    def advance(self) -> Tensor:
+        """One step of Adam on a new batch; returns its loss."""
+        self.step += 1
+        settings = self.settings
+        halves = visited(self.data, 2 * settings.batch, self.rng).reshape(2, -1)
+        drawn = draw(self.data, settings.batch, settings.gamma, self.rng)
+        loss = self.loss(torch.from_numpy(np.stack([*drawn, *halves])))
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.param_groups[0]["lr"] = settings.lr_at(self.step)
+        self.optimizer.step()
+        return loss.detach()
+
+    def save(self, path: str | Path) -> None:
+        """Write a checkpoint."""
+        tensors = flat("encoder", self.encoder.state_dict()) | adam_state(self.optimizer)
+        if self.objective is not None:
+            tensors |= flat("objective", self.objective.state_dict())
+        write(path, "checkpoint", tensors, {**self.about, "step": self.step, "now": self.rng.bit_generator.state})
+
+    def restore(self, path: str | Path) -> None:
+        """Bring everything to where the checkpoint was written."""
+        tensors, found = read_checkpoint(path, self.about)
+        own = {k.removeprefix("encoder."): v for k, v in tensors.items() if k.startswith("encoder.")}
+        try:
+            _restore(self.encoder, own)
+            if self.objective is not None:
+                self.objective.load_state_dict({k: tensors[f"objective.{k}"] for k in self.objective.state_dict()})
+            restore_adam(self.optimizer, tensors)
+            self.rng.bit_generator.state, self.step = found["now"], int(found["step"])
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise ValueError(f"checkpoint {path} is incomplete, it may be damaged: delete it to begin anew") from error
 
 
 def warn_of_collapse(data: Data, settings: Settings) -> None:
@@ -253,12 +298,17 @@ def warn_of_collapse(data: Data, settings: Settings) -> None:
         )
 
 
-def _finite(observations: np.ndarray) -> np.ndarray:
-    observations = np.ascontiguousarray(observations, dtype=np.float32)
+def _checked(data: Data, settings: Settings, truth: np.ndarray | None) -> np.ndarray:
+    """The observations of the data as float32, if they, d and the truth fit together."""
+    observations = np.ascontiguousarray(data.observations, dtype=np.float32)
     observations = observations.reshape(len(observations), -1) if observations.ndim == 1 else observations
     bad = ~np.isfinite(observations).all(axis=tuple(range(1, observations.ndim)))
     if bad.any():
         raise ValueError(f"observations must be finite: row {bad.argmax()} is not")
+    if len(observations) < settings.d:
+        raise ValueError(f"d must not exceed the number of distinct states, {len(observations)}: got {settings.d}")
+    if truth is not None and np.shape(truth) != (len(observations), settings.d):
+        raise ValueError(f"truth must have shape {(len(observations), settings.d)}, got {np.shape(truth)}")
     return observations
 
 
@@ -267,42 +317,6 @@ def _check_finite(tensor: Tensor, step: int, checkpoint: str | Path | None) -> N
         kept = f"; the last good checkpoint is {checkpoint}" if checkpoint and Path(checkpoint).exists() else ""
         what = "loss" if tensor.ndim == 0 else "weights"
         raise FloatingPointError(f"{what} must stay finite, but did not at step {step}: try a smaller lr{kept}")
-
-
-def _save_checkpoint(
-    path: str | Path,
-    about: dict[str, Any],
-    step: int,
-    encoder: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    objective: nn.Module | None,
-    rng: np.random.Generator,
-) -> None:
-    tensors = flat("encoder", encoder.state_dict()) | adam_state(optimizer)
-    if objective is not None:
-        tensors |= flat("objective", objective.state_dict())
-    write(path, "checkpoint", tensors, {**about, "step": step, "now": rng.bit_generator.state})
-
-
-def _resume(
-    path: str | Path,
-    about: dict[str, Any],
-    encoder: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    objective: nn.Module | None,
-    rng: np.random.Generator,
-) -> int:
-    """Bring everything to where the checkpoint was written; returns its step."""
-    tensors, found = read_checkpoint(path, about)
-    try:
-        _restore(encoder, {k.removeprefix("encoder."): v for k, v in tensors.items() if k.startswith("encoder.")})
-        if objective is not None:
-            objective.load_state_dict({name: tensors[f"objective.{name}"] for name in objective.state_dict()})
-        restore_adam(optimizer, tensors)
-        rng.bit_generator.state = found["now"]
-        return int(found["step"])
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"checkpoint {path} is incomplete, it may be damaged: delete it to begin anew") from error
 
 
 def _restore(encoder: nn.Module, tensors: dict[str, Tensor]) -> None:
