@@ -130,8 +130,9 @@ def eigenvectors(graph: Any, d: int) -> Spectrum:
 def warn_of_ambiguity(L: sp.csr_array, spectrum: Spectrum) -> None:
     """Say in plain words what leaves eigenvectors undetermined.
 
+    >>> apart = sp.csr_array(np.zeros((2, 2)))
     >>> with warnings.catch_warnings(record=True, action="always") as caught:
-    ...     warn_of_ambiguity(sp.csr_array((2, 2)), Spectrum(np.zeros(1), np.ones((2, 1))))
+    ...     warn_of_ambiguity(apart, smallest_eigenpairs(apart, 1))
     >>> print(caught[0].message)
     the graph is disconnected: 2 components of 1, 1 states, so λ = 0 occurs 2 times
     """

@@ -53,7 +53,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
         raise ValueError(f"x and y must have the same number of values: got {len(x)} and {len(y)}")
     if 0 in (np.ptp(x), np.ptp(y)):
         return float("nan")
-    return float(stats.spearmanr(x, y).statistic.round(12))
+    return round(float(stats.spearmanr(x, y).statistic), 12)
 
 
 def bootstrap(

@@ -53,9 +53,9 @@ def test_the_second_reading_differs_by_the_target_alone():
 
 def test_public_maps_are_read_measured_and_asked_for(tmp_path, monkeypatch):
     """A folder with maps of the same names, much smaller; the run is Table 1's, then options climb what it learned."""
-    monkeypatch.setattr(public, "STATES", {"GridRoom-16": 19, "GridMaze-19": 17})
+    monkeypatch.setattr(public, "STATES", {"GridRoom-16": 44, "GridMaze-19": 17})
     monkeypatch.setitem(lb.settings.PRESETS, "paper", replace(lb.settings.PRESETS["smoke"], steps=20))
-    (tmp_path / "GridRoom-16.txt").write_text(lb.layouts.rooms(1, 2, size=3).text.replace("#", "X").replace(".", " "))
+    (tmp_path / "GridRoom-16.txt").write_text(lb.layouts.rooms(1, 9, size=2).text.replace("#", "X").replace(".", " "))
     where = (tmp_path / "results", tmp_path / "scratch")
     with pytest.raises(ValueError, match=r"maps must be a folder with the file GridRoom-16.txt .*: got None"):
         reproduce("public", *where, only="GridRoom-16-*-truth-*")

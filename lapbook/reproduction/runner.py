@@ -224,7 +224,7 @@ def _record_of(
     command = f"python -m lapbook reproduce {experiment} --only {shlex.quote(label)}"
     if preset != "paper":
         command += f" --preset {preset}"
-    if EXPERIMENTS[experiment].maps is not None:
+    if isinstance(run, partial) and "maps" in run.keywords:
         command += " --maps FOLDER"
     if cut_short(budget):
         command += f" --hours {hours:g}"
