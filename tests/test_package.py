@@ -1,10 +1,10 @@
-import ast
 import subprocess
 import sys
 import zipfile
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import imports
 import pytest
 
 import lapbook as lb
@@ -25,38 +25,24 @@ def test_import_takes_nothing_along_that_only_some_need():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def imports(path):
-    """The modules of lapbook that a file imports anywhere, for types too."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lapbook"):
-            inner = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {name if name in MODULES else node.module for name in inner}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names if alias.name.startswith("lapbook.")}
-    return found - {"lapbook"}
-
-
-def module_name(path):
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-MODULES = {module_name(path): path for path in (ROOT / "lapbook").rglob("*.py")}
-GRAPH = {name: imports(path) - {name} for name, path in MODULES.items()}
-
-
 def test_the_core_imports_nothing_from_the_floor_above():
-    core = {name for name in MODULES if not name.startswith("lapbook.reproduction") and name != "lapbook.__main__"}
-    above = {(name, other) for name in core for other in GRAPH[name] if other.startswith("lapbook.reproduction")}
+    graph = imports.graph()
+    core = {name for name in graph if not name.startswith("lapbook.reproduction") and name != "lapbook.__main__"}
+    above = {(name, other) for name in core for other in graph[name] if other.startswith("lapbook.reproduction")}
     assert not above
     assert len(core) > 20
+    assert "lapbook.training" in graph["lapbook.rayleigh"]  # imports for types count too
 
 
 def test_imports_make_no_cycle():
-    list(TopologicalSorter(GRAPH).static_order())  # raises CycleError
-    assert "lapbook.pairs" in GRAPH["lapbook.training"]
+    graph = imports.graph()
+    list(TopologicalSorter(graph).static_order())  # raises CycleError
     with pytest.raises(CycleError):
-        list(TopologicalSorter(GRAPH | {"lapbook.layouts": {"lapbook.training"}}).static_order())
+        list(TopologicalSorter(graph | {"lapbook.layouts": {"lapbook.training"}}).static_order())
+
+
+def test_the_figure_of_the_imports_is_the_graph():
+    assert imports.START + imports.drawn() + imports.END in (ROOT / "CONTRIBUTING.md").read_text()
 
 
 def test_the_wheel_holds_every_file_of_the_package(tmp_path):
