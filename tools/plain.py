@@ -234,6 +234,7 @@ class Page:
     cited: set[str] = field(default_factory=set)
     sections: list[int] = field(default_factory=list)
     block: str = ""  # "exercise" or "solution" between its start and its end, which may be cells apart
+    head: str = ""  # of an exercise, until its text comes
     exercise: str = ""  # the label of the exercise that a solution solves
     begun: bool = False  # whether a part of the open solution was shown already
 
@@ -246,7 +247,7 @@ class Page:
                 continue
             text = piece.text if isinstance(piece, Code) else self.text(piece, quoted=self.block == "exercise")
             if self.block == "exercise":
-                text = quote(text)
+                text, self.head = quote(f"{self.head} {text}".strip()), ""
             elif self.block == "solution":
                 text = self.folded(text)
             parts.append(text)
@@ -272,8 +273,8 @@ class Page:
             head = f'<a id="{label}"></a>**{self.numbers.targets[label].name}**'
             head += f" ({self.text(block.argument)})." if block.argument else "."
         if block.name == "exercise-start":
-            self.block = "exercise"
-            return quote(head)
+            self.block, self.head = "exercise", head
+            return ""
         return quote(f"{head} {self.body(block.body)}")
 
     def body(self, source: str) -> str:
