@@ -119,7 +119,7 @@ def test_headings_are_those_of_the_page(name, article):
 @each
 def test_theorems_exercises_figures_and_equations_have_the_numbers_of_the_page(name, article):
     page, source = article(name), text(name)
-    titles = [words(title) for title in page.select("p.admonition-title")]
+    titles = [words(title) for title in page.select(":is(.proof, .exercise, .solution) > p.admonition-title")]
     head = r"^> (?:<a id=\"[\w-]+\"></a>)?\*\*([A-Z][a-z]+ [\d.]+)\*\*(?: \((.+?)\)\.(?= |$)|\.)"
     found = [
         words(re.sub(r"</?em>", "", solution) or (f"{number} ({title})" if title else number))
@@ -151,10 +151,8 @@ def test_references_and_citations_are_those_of_the_page(name, article):
     source = text(name).partition("\n## References\n")[0]
     links = [(words(shown), where.replace(".ipynb", "")) for shown, where in LINK.findall(source)]
     assert [link for link in links if not re.match("#ref-|http", link[1])] == pointing
-    assert [shown for shown, where in links if where.startswith("#ref-")] != [] or cited == []
-    together = re.findall(r"\(?\[[^\]]*\]\(#ref-[\w-]+\)(?:[,;] \[[^\]]*\]\(#ref-[\w-]+\))*", source)
-    shown = [re.sub(r"[\[\](),;]", "", words(LINK.sub(r"\1", group))) for group in together]
-    assert shown == cited
+    shown = [re.sub(r"[(),]", "", citation) for citation, where in links if where.startswith("#ref-")]
+    assert " ".join(shown) == " ".join(cited)
 
 
 @each
@@ -227,7 +225,7 @@ def test_the_page_offers_its_twin_for_download(name, article):
 @each
 def test_no_assertion_depends_on_sliders_that_the_reader_moves(name):
     """An explorer that is shown, under a name, is the reader's: assertions take another one."""
-    code = [re.sub(r"^(\s*)%", r"\1# %", cell.source, flags=re.MULTILINE) for cell in cells(name, "code")]
+    code = [re.sub(r"^(\s*)%.*", r"\1pass", cell.source, flags=re.MULTILINE) for cell in cells(name, "code")]
     shown = {
         node.targets[0].id
         for tree in map(ast.parse, code)

@@ -117,12 +117,13 @@ class Numbers:
         self.targets: dict[str, Target] = {}
         self.titles: dict[str, str] = {}  # of pages, without number
         self.chapters: dict[str, int] = {}  # pages with a number
+        self.elsewhere: Counter[str] = Counter()  # pages without one share their counts
 
     def add_page(self, page: str, cells: list[Any], chapter: int | None) -> None:
         """Count what is on a page: figures, equations, theorems by kind, exercises."""
         if chapter:
             self.chapters[page] = chapter
-        count: Counter[str] = Counter()
+        count = Counter() if chapter else self.elsewhere
 
         def number(kind: str) -> str:
             count[kind] += 1
@@ -157,6 +158,8 @@ class Numbers:
                     kind = kind_of(piece)
                     if kind and kind != "Proof":
                         add(piece.options["label"], Target(page, f"{kind} {number(kind)}", piece.argument))
+                    elif piece.name == "figure" and "name" in piece.options:
+                        add(piece.options["name"], Target(page, f"Fig. {number('figure')}"))
                     walk(piece.body)
 
         for cell in cells:

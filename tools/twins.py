@@ -111,6 +111,8 @@ def identified(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 def twins(root: Path = ROOT) -> dict[str, str]:
     """The text of every twin by its name."""
     numbers, pages = Numbers(), chapters(root)
+    first = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))["root"]
+    numbers.add_page(Path(first).name, [markdown((root / f"{first}.md").read_text(encoding="utf-8"))], None)
     for name, chapter in pages.items():
         numbers.add_page(name, nbformat.read(source_of(name, root), as_version=4).cells, chapter)
     library = Library(root / "book" / "references.bib")
