@@ -14,7 +14,7 @@ READY := .venv/.ready
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help book pdf test lint unit coverage notebooks colab execute address format lab serve clean distclean
+.PHONY: help book pdf test lint unit coverage notebooks colab execute twins address format lab serve clean distclean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,7 +61,7 @@ notebooks: $(READY)  ## run every notebook and compare with its stored outputs
 	@echo "Once more, the chapter on continuous control as on a machine without PyBullet:"
 	@PYTHONPATH=tools/without_pybullet $(BIN)/python -m pytest -q --nbval --nbval-current-env --nbval-cell-timeout 120 book/06-continuous-control.ipynb
 
-colab: $(READY)  ## run every notebook alone, in an environment that stands for Google Colab
+colab: $(READY)  ## run every twin alone, in an environment that stands for Google Colab
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/test_colab.py
 
 execute: $(READY)  ## run notebooks again and store their outputs; NB="book/01-….ipynb" for some
@@ -72,11 +72,14 @@ format: $(READY)  ## ruff's fixes and formatting, and notebooks into canonical f
 	@$(BIN)/ruff format .
 	@$(BIN)/python tools/notebooks.py format $(NB)
 
+twins: $(READY)  ## write chapters/ from book/: the same notebooks in plain Markdown
+	@$(BIN)/python tools/twins.py
+
 address: $(READY)  ## change the repository's address everywhere: URL=https://github.com/OWNER/NAME
 	@$(BIN)/python tools/address.py $(URL)
 
-lab: $(READY)  ## open JupyterLab on the chapters
-	@$(BIN)/jupyter lab --notebook-dir book
+lab: $(READY)  ## open JupyterLab on the first chapter
+	@$(BIN)/jupyter lab chapters/01-states-as-a-graph.ipynb
 
 serve: $(READY)  ## serve the built book on this machine; PORT=8000
 	@test -d _build/html || $(MAKE) --no-print-directory book
@@ -85,7 +88,7 @@ serve: $(READY)  ## serve the built book on this machine; PORT=8000
 
 clean:  ## remove what was built, keep .venv
 	@rm -rf _build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
-	@find book lapbook tests tools benchmarks -depth \
+	@find book chapters lapbook tests tools benchmarks -depth \
 		\( -name __pycache__ -o -name .ipynb_checkpoints \) -exec rm -rf {} +
 
 distclean: clean  ## remove .venv too

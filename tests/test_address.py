@@ -28,9 +28,11 @@ def test_the_address_is_the_same_everywhere():
 
 @pytest.fixture
 def copy(tmp_path):
-    """The files that hold the address, with two notebooks."""
-    (tmp_path / "book").mkdir()
-    for path in [*(ROOT / name for name in address.PLACES), *NOTEBOOKS[:2]]:
+    """The files that hold the address, with two notebooks and their twins."""
+    for folder in ("book", "chapters"):
+        (tmp_path / folder).mkdir()
+    twins = [ROOT / "chapters" / path.name for path in NOTEBOOKS[:2]]
+    for path in [*(ROOT / name for name in address.PLACES), *NOTEBOOKS[:2], *twins]:
         shutil.copy(path, tmp_path / path.relative_to(ROOT))
     return tmp_path
 
@@ -119,7 +121,7 @@ def test_the_launch_button_opens_the_notebook_on_colab():
     for page in sorted((SITE / "book").glob("*.html")):
         links = set(re.findall(r'href="(https://colab[^"]*)"', page.read_text()))
         notebook = ROOT / "book" / f"{page.stem}.ipynb"
-        wanted = {f"{start}/blob/main/book/{notebook.name}"} if notebook.exists() else set()
+        wanted = {f"{start}/blob/main/chapters/{notebook.name}"} if notebook.exists() else set()
         assert links == wanted, page.name
 
 

@@ -1,4 +1,4 @@
-"""Every chapter as a reader on Google Colab meets it: alone in an empty folder, its first cell installs the package.
+"""Every chapter as a reader on Google Colab meets it: its twin, alone in an empty folder, installs the package first.
 
 Colab's image cannot be had here, so an environment stands for it: Colab's versions of what the book imports (but for
 torch, gigabytes in each version, and for Python itself), below them what is installed here, less what Colab lacks.
@@ -25,7 +25,7 @@ import pytest
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parent.parent
-NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "chapters").glob("*.ipynb"))
 LINK = f"{address.address()}/archive/{address.BRANCH}.zip"
 HERE = Path(sysconfig.get_path("purelib"))
 STORE = Path(sys.prefix) / "colab"

@@ -1,6 +1,6 @@
 """Keep the address of the repository in one place, `[project.urls]` in pyproject.toml, and the same everywhere else.
 
-    python tools/address.py https://github.com/OWNER/NAME   move: change it in every file below, and the first cells
+    python tools/address.py https://github.com/OWNER/NAME   move: change it in every file below, first cells and twins
     python tools/address.py                                 bring the first code cell of every notebook up to date
     python tools/address.py --check                         one line for each difference; exit code 1 if there is any
 
@@ -57,6 +57,11 @@ def notebooks(root: Path = ROOT) -> list[Path]:
     return sorted((root / "book").glob("*.ipynb"))
 
 
+def twins(root: Path = ROOT) -> list[Path]:
+    """What tools/twins.py makes of the notebooks; the address is in their first code cells too."""
+    return sorted((root / "chapters").glob("*.ipynb"))
+
+
 def place_first_cell(notebook: nbformat.NotebookNode, source: str) -> nbformat.NotebookNode:
     """The notebook with that first code cell, put before the others or in the place of an older one."""
     cells = [cell for cell in notebook.cells if not cell.source.startswith(MARK)]
@@ -79,8 +84,7 @@ def move(new: str, root: Path = ROOT) -> None:
     if not re.fullmatch(rf"https://github\.com/{OWNER_AND_NAME}", new) or new.endswith(".git"):
         raise ValueError(f"the address must be https://github.com/OWNER/NAME, which Colab can open: got {new!r}")
     old = address(root).removeprefix("https://github.com/")
-    for name in PLACES:
-        path = root / name
+    for path in [*(root / name for name in PLACES), *twins(root)]:
         text = path.read_text(encoding="utf-8")
         moved = re.sub(
             rf"{HOSTS}{re.escape(old)}(?![\w-]|\.\w)", rf"\g<1>{new.removeprefix('https://github.com/')}", text
@@ -111,6 +115,12 @@ def differences(root: Path = ROOT) -> list[str]:
             found.append(
                 f"{name} must name {ours} on GitHub and nothing else: it names {', '.join(sorted(named)) or 'none'}"
             )
+    link = f"{address(root)}/archive/{BRANCH}.zip"
+    found += [
+        f"chapters/{path.name} must install from {link}: run `make twins`"
+        for path in twins(root)
+        if path.read_text(encoding="utf-8").count(link) != 1
+    ]
     return found + [line for path in notebooks(root) for line in differences_in_notebook(path, root)]
 
 
