@@ -32,7 +32,7 @@ def text(node: nodes.Node) -> str:
     """What a part of a page says, without its code, its long formulas and what belongs to sections within it."""
     if isinstance(node, nodes.Text):
         return node.astext()
-    if isinstance(node, (*OWN, nodes.literal_block, nodes.math_block, nodes.raw, nodes.Invisible, nodes.title)):
+    if isinstance(node, (*OWN, nodes.FixedTextElement, nodes.math_block, nodes.raw, nodes.Invisible, nodes.title)):
         return ""
     if isinstance(node, nodes.math):
         return plain(node.astext())

@@ -46,14 +46,15 @@ document.addEventListener("DOMContentLoaded", () => {
     const sidebar = document.getElementById(`pst-${kind}-sidebar`);
     const dialog = document.getElementById(`pst-${kind}-sidebar-modal`);
     if (!bound || !sidebar || !dialog) continue;
+    const wide = matchMedia(kind === "primary" ? "(min-width: 992px)" : "(min-width: 1200px)");
     const tell = () => {
-      const open = dialog.open || (kind === "primary" && sidebar.checkVisibility());
+      const open = wide.matches ? !sidebar.classList.contains("pst-sidebar-hidden") : dialog.open;
       for (const button of others) button.setAttribute("aria-expanded", open);
     };
     for (const button of others) {
+      window.bootstrap?.Tooltip.getInstance(button)?.dispose(); // it comes back with the focus, and covers its neighbours
       button.setAttribute("aria-label", label);
       button.addEventListener("click", () => {
-        window.bootstrap?.Tooltip.getInstance(button)?.hide();
         bound.click();
         tell();
       });
@@ -66,7 +67,6 @@ document.addEventListener("DOMContentLoaded", () => {
     dialog.addEventListener("close", tell);
     // A link within the page leaves the page where it is, so the dialog would stay in front of it.
     dialog.addEventListener("click", (event) => event.target.closest("a[href*='#']") && dialog.close());
-    const wide = matchMedia(kind === "primary" ? "(min-width: 992px)" : "(min-width: 1200px)");
     wide.addEventListener("change", () => {
       if (wide.matches && dialog.open) dialog.close();
       tell();
@@ -169,7 +169,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const page = url.pathname.slice(new URL(".", location.href).pathname.length).replace(/\.html$/, "");
     const sections = LAPBOOK_TEXTS[page];
     if (!sections) return;
-    const own = sections[decodeURIComponent(url.hash.slice(1))];
+    const own = url.hash && sections[decodeURIComponent(url.hash.slice(1))];
     const passages = (own ? [own] : Object.values(sections)).map(passage);
     const best = passages.reduce((a, b) => (b.found > a.found ? b : a));
     const context = Object.assign(document.createElement("p"), { className: "context" });
