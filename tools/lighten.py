@@ -5,6 +5,9 @@ The theme brings two thousand icons twice: drawn by a script, and as fonts with 
 alone will do, with the few icons that pages and scripts name. A page that names a new one needs a build from scratch,
 as `make book` does it. The theme also loads the index of the search into every page, where only the page of the
 search itself reads it. Figures have a channel for transparency that is opaque everywhere.
+
+Pages are told the size of each figure: it is shown as large as at 110 dots an inch, however finely it was drawn, and
+the text below does not move when it arrives.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ NAME = re.compile(r"\bfa-([a-z0-9-]+)")
 RULE = re.compile(r'(?:\.fa-[\w-]+:before,?)+\{content:"\\[0-9a-f]+ ?"\}')  # .fa-bars:before{content:"\f0c9"}
 SMALLER = re.compile(r'url\([^)]*\.woff2\) format\("woff2"\),(?=url\([^)]*\.ttf\))')
 SEARCH = re.compile(r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>\n?')
+PICTURE = re.compile(r'<img (?![^>]*\bwidth=)([^>]*\bsrc="[^"]*_images/([^"/]+\.png)"[^>]*)>')
+DOTS_AN_INCH = 110  # at which text in figures is as large as the text around them
 CODE = re.compile(r"\\([ef][0-9a-f]{3})|([\ue000-\uf8ff])")
 
 
@@ -91,13 +96,40 @@ def opaque(png: bytes) -> bytes:
     return min(png, smaller, key=len)
 
 
+def shown_size(png: bytes) -> tuple[int, int]:
+    """Width and height on the page of a picture that says how many dots it has to the inch, or as it is."""
+    picture = Image.open(io.BytesIO(png))
+    scale = DOTS_AN_INCH / picture.info.get("dpi", (DOTS_AN_INCH,))[0]
+    return round(picture.width * scale), round(picture.height * scale)
+
+
+def with_sizes(page: str, sizes: dict[str, tuple[int, int]]) -> str:
+    """A page whose pictures say how large they are.
+
+    >>> with_sizes('<img alt="A" src="../_images/a.png" />', {"a.png": (3, 2)})
+    '<img width="3" height="2" alt="A" src="../_images/a.png" />'
+    """
+
+    def sized(tag: re.Match[str]) -> str:
+        if tag[2] not in sizes:
+            return tag[0]
+        width, height = sizes[tag[2]]
+        return f'<img width="{width}" height="{height}" {tag[1]}>'
+
+    return PICTURE.sub(sized, page)
+
+
 def finished(app: Any, exception: Exception | None) -> None:
     """After a build of pages that succeeded."""
     out = Path(app.outdir)
     if exception is None and app.builder.format == "html" and (out / "_static").is_dir():
+        pages = [path for path in out.rglob("*.html") if "_static" not in path.parts]
+        sizes = {path.name: shown_size(path.read_bytes()) for path in out.glob("_images/*.png")}
+        for path in pages:
+            path.write_text(with_sizes(path.read_text(encoding="utf-8"), sizes), encoding="utf-8")
         for path in out.glob("_images/*.png"):
             path.write_bytes(opaque(path.read_bytes()))
-        lighten(out / "_static", [path for path in out.rglob("*.html") if "_static" not in path.parts])
+        lighten(out / "_static", pages)
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -1,4 +1,7 @@
-"""Draws the picture on the title page and in the README: `python tools/picture.py` writes book/static/hero.png."""
+"""Draws the picture on the title page and in the README, and the one that links to the book show elsewhere.
+
+`python tools/picture.py` writes book/static/hero.png and book/static/preview.png.
+"""
 
 from pathlib import Path
 
@@ -6,6 +9,8 @@ import matplotlib.pyplot as plt
 from scipy.stats import ortho_group
 
 import lapbook as lb
+
+STATIC = Path(__file__).parents[1] / "book/static"
 
 
 def main() -> None:
@@ -24,7 +29,11 @@ def main() -> None:
             if vectors is truth:
                 ax.set_title(rf"$\mathbf{{e}}_{k + 2}$")
         row[0].text(-0.12, 0.5, label, rotation=90, ha="center", va="center", transform=row[0].transAxes)
-    figure.savefig(Path(__file__).parents[1] / "book/static/hero.png", dpi=160)
+    figure.savefig(STATIC / "hero.png", dpi=160)
+    # 1200 by 630 is the shape that links are shown in; larger type, since it is shown small.
+    figure.set_size_inches(8, 4.2)
+    figure.suptitle("The Laplacian Representation, Executable", fontsize=19)
+    figure.savefig(STATIC / "preview.png", dpi=150, bbox_inches=figure.bbox_inches)
 
 
 if __name__ == "__main__":
