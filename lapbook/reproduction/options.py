@@ -27,7 +27,7 @@ FAR = 8  # rooms whose numbers differ by at least so much
 def settings() -> tuple[Setting, ...]:
     """No options, then those of the truth and of stored representations; by deep Q-learning for one seed of each."""
     exact = [("none", "none", 0), ("truth", "exact", 0)]
-    exact += [(*run, seed) for run in (("gd", "paper"), ("ggd", "paper"), ("ggd", "paper-scaled")) for seed in range(3)]
+    exact += [(*run, seed) for run in (("gd", "paper"), ("ggd", "paper"), ("ggd", "paper-coded")) for seed in range(3)]
     runs = [("climb", *run) for run in exact] + [("dqn", method, "paper", 0) for method in ("ggd", "gd")]
     return tuple(
         {"env": env, "route": route, "method": method, "preset": preset, "d": 10, "seed": seed}

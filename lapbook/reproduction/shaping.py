@@ -93,7 +93,7 @@ def _tiny() -> Any:
     return dqn.preset("smoke", gamma=GAMMA)
 
 
-LEARNED = (("ggd", "paper"), ("ggd", "paper-scaled"), ("gd", "paper"))
+LEARNED = (("ggd", "paper"), ("ggd", "paper-coded"), ("gd", "paper"))
 AGENTS: dict[str, Agent] = {
     "tabular": Agent(
         _tabular,

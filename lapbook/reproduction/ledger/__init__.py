@@ -8,6 +8,7 @@ otherwise than the paper, and `words` how runs are told.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -17,11 +18,11 @@ from lapbook.reproduction.common import cut_short
 from lapbook.reproduction.experiments import EXPERIMENTS
 from lapbook.reproduction.ledger.entries import ENTRIES, PARTS, SETTINGS, Entry
 from lapbook.reproduction.ledger.remarks import NOTES, SEE, WHYS, about
-from lapbook.reproduction.ledger.verdicts import SHORT, SHOWN, VERDICTS, Better, Finding, Values
+from lapbook.reproduction.ledger.verdicts import CHANGED, HOLDS, SHORT, SHOWN, VERDICTS, Better, Finding, Judge, Values
 from lapbook.reproduction.ledger.words import budgets, commands, ended_early, endings, seeds
 from lapbook.results import Record, folder, matching, read
 
-__all__ = ["ENTRIES", "OPEN", "PARTS", "SETTINGS", "Row", "count", "ended_early", "faults", "in_full", "rows"]
+__all__ = ["ENTRIES", "OPEN", "PARTS", "SETTINGS", "Row", "count", "ended_early", "faults", "in_full", "rows", "tally"]
 
 OPEN = "open"  # the verdict of a row that has no record yet; a test fails on it
 PROVENANCE = ("command", "commit", "versions", "date")
@@ -52,6 +53,8 @@ class Row:
     """A key of SETTINGS."""
     see: str
     """Page of the book and a place on it, `page#place`."""
+    coded: Finding | None = None
+    """The second reading, as coded, where the row depends on it and it was run; the rest is as printed."""
     better: Better | None = None
     """The same with changes of ours."""
     another: Better | None = None
@@ -62,13 +65,19 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether the claim was reproduced or exceeded."""
-        return self.verdict in VERDICTS[:2]
+        """Whether the claim was reproduced or exceeded, as printed."""
+        return self.verdict in HOLDS
+
+    @property
+    def holds_as_coded(self) -> bool:
+        """The same under the second reading; a row that does not depend on it is none of it."""
+        return self.coded is not None and self.coded.verdict in HOLDS
 
     @property
     def holds_with_changes(self) -> bool:
-        """Whether it does not hold at the paper's settings, and does with changes of ours."""
-        return not self.holds and self.better is not None and self.better.verdict in VERDICTS[:2]
+        """Whether it holds under neither reading of the paper's settings, and does with changes of ours."""
+        found = [self.verdict, *(one.verdict for one in (self.coded, self.better) if one)]
+        return not (self.holds or self.holds_as_coded) and any(verdict in (*HOLDS, CHANGED) for verdict in found)
 
 
 # From records to rows
@@ -82,23 +91,28 @@ def rows(where: Path | str | None = None) -> list[Row]:
 
 
 def _row(part: str, entry: Entry, where: Path, known: dict[str, list[Record]]) -> Row:
-    claim, sources = paper.CLAIMS[entry.claim], (*entry.sources, *entry.beside)
-    groups = [_matching(source, where, known) for source in sources]
-    judged = groups[: len(entry.sources)]
-    missing = [s for s, group in zip(entry.sources, judged, strict=True) if not group and not s.startswith("?")]
-    if missing or not any(judged):
-        finding = Finding("no record yet", OPEN)
-        why = f"nothing matches {', '.join(missing or entry.sources)}"
+    claim = paper.CLAIMS[entry.claim]
+    judged, beside, coded = (
+        [_matching(source, where, known) for source in sources]
+        for sources in (entry.sources, entry.beside, entry.coded)
+    )
+    groups = [*judged, *beside]
+    finding = _judged(entry.judge, entry.settings, entry.sources, judged, beside)
+    if finding.verdict == OPEN:
+        why = f"nothing matches {', '.join(entry.sources)}"
     else:
-        finding = entry.judge(*groups)
-        if finding.verdict != SHOWN and not all(map(in_full, entry.sources, judged)):
-            finding = finding._replace(verdict=SHORT)
-        texts = (NOTES,) if finding.verdict in (*VERDICTS[:2], SHORT) else (NOTES, WHYS)
-        why = " ".join(filter(None, (endings(groups), *(about(entry.claim, each, groups) for each in texts))))
+        texts = (NOTES,) if finding.verdict in (*HOLDS, CHANGED, SHORT) else (NOTES, WHYS)
+        ended = endings([*groups, *(group for group in coded if group not in groups)])
+        why = " ".join(filter(None, (ended, *(about(entry.claim, each, groups) for each in texts))))
         if finding.verdict == SHORT and (lacking := sum(map(_lacking, entry.sources, judged))):
             why = f"Runs without a record yet: {lacking}. {why}"
+    second = None
+    if entry.coded:
+        second = _judged(entry.coded_judge or entry.judge, entry.coded_settings, entry.coded, coded, ())
+        second = second._replace(verdict=SHORT if second.verdict == OPEN else second.verdict)
     early = entry.settings == "paper" and any(map(ended_early, (r for group in groups for r in group)))
-    found = [(s, group) for s, group in zip(sources, groups, strict=True) if group]
+    sources = (*entry.sources, *entry.beside, *entry.coded)
+    found = [(s, group) for s, group in zip(sources, [*groups, *coded], strict=True) if group]
     files = dict.fromkeys(Path(r["file"]).relative_to(where).as_posix() for _, group in found for r in group)
     return Row(
         part=part,
@@ -107,7 +121,7 @@ def _row(part: str, entry: Entry, where: Path, known: dict[str, list[Record]]) -
         claim=claim.says,
         paper=claim.printed,
         ours=finding.ours,
-        seeds=seeds(judged, groups[len(judged) :]),
+        seeds=seeds(judged, [*beside, *coded]),
         budget=budgets([group for _, group in found]),
         command="\n".join(dict.fromkeys(line for source, group in found for line in commands(source, group))),
         verdict=finding.verdict,
@@ -115,11 +129,29 @@ def _row(part: str, entry: Entry, where: Path, known: dict[str, list[Record]]) -
         records=tuple(files),
         settings="early" if early else entry.settings,
         see=about(entry.claim, SEE),
+        coded=second,
         better=finding.better,
         another=finding.another,
         printed=finding.printed,
         values=finding.values,
     )
+
+
+def _judged(
+    judge: Judge,
+    settings: str,
+    sources: Sequence[str],
+    judged: Sequence[list[Record]],
+    beside: Sequence[list[Record]],
+) -> Finding:
+    """What a judge finds; what lacks runs is not run in full, what holds on settings of ours holds with changes."""
+    missing = [s for s, group in zip(sources, judged, strict=True) if not group and not s.startswith("?")]
+    if missing or not any(judged):
+        return Finding("no record yet", OPEN)
+    finding = judge(*judged, *beside)
+    if finding.verdict != SHOWN and not all(map(in_full, sources, judged)):
+        return finding._replace(verdict=SHORT)
+    return finding._replace(verdict=CHANGED) if settings == "changed" and finding.verdict in HOLDS else finding
 
 
 def _matching(source: str, where: Path, known: dict[str, list[Record]]) -> list[Record]:
@@ -155,6 +187,15 @@ def faults(ledger: list[Row], where: Path | str | None = None) -> list[str]:
 
 
 def count(ledger: list[Row]) -> dict[str, int]:
-    """How many rows have each verdict; those that hold only with a change of ours also as "with changes"."""
-    found = {verdict: sum(row.verdict == verdict for row in ledger) for verdict in VERDICTS}
-    return found | {"with changes": sum(row.holds_with_changes for row in ledger)}
+    """How many rows have each verdict, as printed."""
+    return {verdict: sum(row.verdict == verdict for row in ledger) for verdict in VERDICTS}
+
+
+def tally(ledger: list[Row]) -> dict[str, int]:
+    """How many rows hold under each reading of the paper, under at least one, and only with changes of ours."""
+    return {
+        "as printed": sum(row.holds for row in ledger),
+        "as coded": sum(row.holds_as_coded for row in ledger),
+        "under at least one": sum(row.holds or row.holds_as_coded for row in ledger),
+        "only with changes of ours": sum(row.holds_with_changes for row in ledger),
+    }

@@ -16,7 +16,8 @@ SETTINGS = {
     "changed": "settings of ours",
     "exact": "computed, nothing is trained",
 }
-SCALED = "with target τ = 1/d"
+READINGS = ("paper", "paper-coded")
+"""The presets of the two readings: as printed, and as coded."""
 FOURIER = ("fourier-ggd-fast", "fourier-gd-fast")
 
 
@@ -35,6 +36,12 @@ class Entry:
     """A key of SETTINGS; of runs that took fewer steps than they might have, "paper" becomes "early"."""
     beside: tuple[str, ...] = ()
     """What is told beside, and not judged; it may be without records."""
+    coded: tuple[str, ...] = ()
+    """The sources of the second reading of the paper, as coded, where the row depends on it and it was run."""
+    coded_judge: Judge | None = None
+    """Judges them, if it is another than `judge`."""
+    coded_settings: str = "paper"
+    """A key of SETTINGS for them."""
 
 
 def _theory() -> Iterator[Entry]:
@@ -61,12 +68,14 @@ def _table_1() -> Iterator[Entry]:
     for (env, obs), printed in paper.TABLE_1["ggd"].items():
         key = f"table-1-ggd-{env}-{obs}"
         if env in paper.STATES:
-            sources = [f"table1/{env}-{obs}-ggd-{preset}-10-*" for preset in ("paper", "paper-scaled")]
-            judge = partial(representations.number, printed=printed, how=SCALED)
+            literal, coded = (f"table1/{env}-{obs}-ggd-{preset}-10-*" for preset in READINGS)
+            judge = partial(representations.number, printed=printed)
+            changed = "changed" if obs == "image" else "paper"  # images need more to learn at all as coded
+            yield Entry(key, (literal,), judge, coded=(coded,), coded_settings=changed)
         else:
             sources = [f"point/{env}-{run}-10-*" for run in ("xy-ggd-paper", *FOURIER)]
             judge = partial(representations.on_floor, printed=printed)
-        yield Entry(key, tuple(sources[:1]), judge, beside=tuple(sources[1:]))
+            yield Entry(key, tuple(sources[:1]), judge, beside=tuple(sources[1:]))
 
 
 def _representations() -> Iterator[Entry]:
@@ -83,7 +92,8 @@ def _representations() -> Iterator[Entry]:
     for key, env in (("fig-3", "GridMaze"), ("fig-15", "GridRoom")):
         xy, image = (tuple(f"table1/{env}-{obs}-{method}-paper-10-*" for method in ("ggd", "gd"))
                      for obs in ("xy", "image"))  # fmt: skip
-        yield Entry(key, xy, representations.looks_alike, beside=image)
+        coded = f"table1/{env}-xy-ggd-paper-coded-10-*", xy[1]
+        yield Entry(key, xy, representations.looks_alike, beside=image, coded=coded)
     for key, method, first in (
         ("fig-5-ours", "ggd", 3),
         ("fig-5-baseline", "gd", 3),
@@ -91,28 +101,44 @@ def _representations() -> Iterator[Entry]:
         ("fig-18", "gd", None),
     ):
         judge = partial(representations.agreement_of_runs, alike=method == "ggd", first=first)
-        yield Entry(key, (f"table1/GridRoom-xy-{method}-paper-10-*",), judge)
+        runs = [f"table1/GridRoom-xy-{method}-{preset}-10-*" for preset in READINGS]
+        yield Entry(key, (runs[0],), judge, coded=tuple(runs[1:]) if method == "ggd" else ())
 
 
 def _options() -> Iterator[Entry]:
-    def climbing(env: str) -> tuple[str, str, str]:
-        truth, ours, base = (f"options/{env}-climb-{run}-10-*" for run in ("truth-exact", "ggd-paper", "gd-paper"))
-        return truth, ours, base
+    def climbing(env: str) -> list[str]:
+        runs = ("truth-exact", "ggd-paper", "gd-paper", "ggd-paper-coded")
+        return [f"options/{env}-climb-{run}-10-*" for run in runs]
 
     for env in paper.STATES:
         deep, base = (f"options/{env}-dqn-{method}-paper-10-*" for method in ("ggd", "gd"))
-        sources = (*climbing(env), deep)
-        yield Entry(f"fig-6-{env}", sources, agents.option_lengths, "changed", beside=(base,))
-    truth, ours, base = climbing("GridRoom")
+        truth, ours, climbed, coded = climbing(env)
+        yield Entry(
+            f"fig-6-{env}",
+            (truth, ours, climbed, deep),
+            agents.option_lengths,
+            "changed",
+            beside=(base,),
+            coded=(truth, coded, climbed),
+            coded_judge=agents.option_lengths,
+            coded_settings="changed",
+        )
+    truth, ours, base, coded = climbing("GridRoom")
+    changed = partial(Entry, settings="changed", coded_settings="changed")
     yield Entry("fig-7-rooms", ("exact/environments-*",), exact.numbered_rooms, "exact")
-    yield Entry("fig-7-far", (ours, base), agents.far_rooms, "changed", beside=(truth,))
-    yield Entry("fig-7-near", (ours, base, truth), agents.near_rooms, "changed")
+    yield changed("fig-7-far", (ours, base), agents.far_rooms, beside=(truth,), coded=(coded, base))
+    yield changed("fig-7-near", (ours, base, truth), agents.near_rooms, coded=(coded, base, truth))
     for key, dims in (("fig-19", range(2, 7)), ("fig-20", range(7, 11))):
         yield Entry(key, (truth, ours, base), partial(agents.options_drawn, dims=dims), "changed")
 
 
 def _shaping() -> Iterator[Entry]:
-    runs = {"ggd": "ggd-paper", "gd": "gd-paper", "none": "none-raw"}
+    runs = {"ggd": "ggd-paper", "gd": "gd-paper", "none": "none-raw", "coded": "ggd-paper-coded"}
+
+    def changed(claim: str, judge: Judge, sources: tuple[str, ...], coded: tuple[str, ...]) -> Entry:
+        """As printed the pseudo-reward is alone; as coded half of the reward is the sparse one."""
+        alone, mixed = (partial(judge, variant=variant) for variant in ("literal", "mixed"))
+        return Entry(claim, sources, alone, "changed", (), coded, mixed, "changed")
 
     def trained(env: str, *methods: str, kind: str = "tabular") -> tuple[str, ...]:
         return tuple(f"shaping/{env}-{kind}-{runs[method]}-[0-9]" for method in methods)
@@ -121,32 +147,37 @@ def _shaping() -> Iterator[Entry]:
         return tuple(source for env in paper.STATES for source in trained(env, *methods))
 
     for letter, env in zip("ab", paper.STATES, strict=True):
-        yield Entry(f"fig-8-{letter}", trained(env, "ggd"), agents.lower_is_better, "changed")
+        ours, coded = (trained(env, method) for method in ("ggd", "coded"))
+        yield changed(f"fig-8-{letter}", agents.lower_is_better, ours, coded)
     for letter, env in zip("cd", paper.STATES, strict=True):
-        yield Entry(f"fig-8-{letter}", trained(env, "ggd", "gd", "none"), agents.alone_and_mixed, "changed")
+        ours, coded = (trained(env, method, "gd", "none") for method in ("ggd", "coded"))
+        yield changed(f"fig-8-{letter}", agents.best_beats, ours, coded)
     deep = [source for env in paper.STATES for source in trained(env, "ggd", "none", "gd", kind="dqn")]
-    yield Entry("fig-8-deep", tuple(f"?{source}" for source in deep), agents.deep_on_maps, "changed")
+    every = tuple(f"?{source}" for source in deep)
+    yield changed("fig-8-deep", agents.deep_on_maps, every, every)
     yield Entry("fig-12", ("exact/environments-*",), exact.goals_apart, "exact")
     yield Entry("fig-13", both("gd", "ggd"), agents.baseline_order, "changed")
-    own = partial(agents.on_both, judge=partial(agents.alone_and_mixed, own=True))
-    yield Entry("fig-14", both("ggd"), own, "changed")
+    own = partial(agents.on_both, judge=partial(agents.best_beats, own=True))
+    yield changed("fig-14", own, both("ggd"), both("coded"))
 
 
 def _analysis() -> Iterator[Entry]:
     def runs(env: str, group: str) -> str:
         return f"coefficients/{env}-{group}-paper-scaled-10-*"
 
-    literal = tuple(f"table1/{env}-xy-ggd-paper-10-0" for env in paper.STATES)  # the seed with snapshots
-    small = tuple(runs(env, "paper") for env in paper.STATES)
-    yield Entry("fig-9", literal, representations.kept_to_span, beside=small)
+    literal, coded = (
+        tuple(f"table1/{env}-xy-ggd-{preset}-10-0" for env in paper.STATES) for preset in READINGS
+    )  # the seed with snapshots
+    yield Entry("fig-9", literal, representations.kept_to_span, coded=coded)
     yield Entry("fig-10", ("exact/eigenvalues-*",), exact.distinct, "exact")
     groups = tuple(runs("GridMaze", group) for group in paper.TABLE_6)
     yield Entry("fig-11-a", groups[:2], representations.groups_drawn, "changed")
     yield Entry("fig-11-b", groups, representations.groups_as_good, "changed")
     for group, printed in paper.TABLE_6.items():
-        key, judge = f"table-6-{group}", partial(representations.number, printed=printed, how=SCALED)
+        key, judge = f"table-6-{group}", partial(representations.number, printed=printed)
         if group == "paper":
-            yield Entry(key, ("table1/GridRoom-xy-ggd-paper-10-*",), judge, beside=(runs("GridRoom", group),))
+            own, second = (f"table1/GridRoom-xy-ggd-{preset}-10-*" for preset in READINGS)
+            yield Entry(key, (own,), judge, coded=(second,))
         else:
             yield Entry(key, (runs("GridRoom", group),), partial(judge, inside=True), "changed")
 

@@ -18,8 +18,9 @@ from lapbook.reproduction.ledger.words import listed
 from lapbook.results import Record
 from lapbook.statistics import bootstrap
 
-SHORT, LOST, SHOWN = "not run in full", "not possible", "no claim"
-VERDICTS = ("reproduced", "exceeded", "differs", SHORT, LOST, SHOWN)
+CHANGED, SHORT, LOST, SHOWN = "with changes", "not run in full", "not possible", "no claim"
+HOLDS = ("reproduced", "exceeded")
+VERDICTS = (*HOLDS, CHANGED, "differs", SHORT, LOST, SHOWN)
 ANOTHER = "another method"  # no verdict: what it finds says nothing of the paper's
 CLOSE = 0.02  # two SimGT agree: on GridRoom the ceilings of three data sets make a mean vary by half of it, else less
 CHANCE = 0.1  # the same for the baseline, whose axes are left to chance: SimGT of a random rotation varies by 0.06
@@ -71,6 +72,35 @@ def compare(value: float, printed: float, tolerance: float = CLOSE, more: bool =
     if abs(value - printed) <= tolerance + 1e-12:
         return "reproduced"
     return "exceeded" if more and value > printed else "differs"
+
+
+def compare_runs(
+    values: Sequence[float] | np.ndarray, printed: float, tolerance: float = CLOSE, more: bool = True
+) -> str:
+    """The verdict on the mean of several runs, which does not hold if most of them by themselves do not.
+
+    >>> compare_runs([0.99, 0.93, 0.93], 0.96), compare_runs([0.97, 0.96, 0.91], 0.96)
+    ('differs', 'reproduced')
+    """
+    alone = [compare(value, printed, tolerance, more) != "differs" for value in values]
+    return compare(float(np.mean(values)), printed, tolerance, more) if most(alone) else "differs"
+
+
+def most(passed: Sequence[bool] | np.ndarray) -> bool:
+    """Whether at least half of some runs pass."""
+    return 2 * int(np.sum(passed)) >= len(passed)
+
+
+def margin(values: Sequence[float] | np.ndarray, limit: float, least: bool = True, digits: int = 2) -> str:
+    """How far a mean is from the limit that decides, and how many runs pass it by themselves.
+
+    >>> margin([0.95, 0.97], 0.9), margin([2.5, 1.9], 2.0, least=False, digits=1)
+    ('at least 0.9 by +0.06, 2 of 2 runs', 'at most 2.0 by −0.2, 1 of 2 runs')
+    """
+    values = np.asarray(values, dtype=float)
+    passed = values >= limit if least else values <= limit
+    by = f"{(values.mean() - limit) * (1 if least else -1):+.{digits}f}".replace("-", "−")
+    return f"at {'least' if least else 'most'} {limit} by {by}, {passed.sum()} of {len(values)} runs"
 
 
 def holds(*conditions: bool) -> str:
