@@ -1,6 +1,6 @@
 """What the paper printed: its numbers, its settings and its claims, each with the place it comes from.
 
-Figures, tables and theorems are numbered in the order of the paper, appendix included. Its pictures are lost to us:
+Figures, tables and theorems are numbered in the order of the paper, appendix included. Our copy has no pictures:
 where a claim rests on one, its caption and the text around it are all there is.
 """
 
@@ -70,7 +70,7 @@ class Claim(NamedTuple):
     """A key of KINDS."""
 
 
-_PICTURE, _LOST = "a picture, no number", "in a lost picture"
+_PICTURE, _LOST = "a picture, no number", "in a picture"
 _LIKE = "all ten dimensions of ours look like the truth, the baseline's do not."
 _SCALES = "Our options act on many time scales; the baseline's are all short."
 _BEATS = "our best dimension beats the baseline, (x, y) and no shaping"

