@@ -56,6 +56,29 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
     return round(float(stats.spearmanr(x, y).statistic), 12)
 
 
+def lead(ours: ArrayLike, other: ArrayLike, resamples: int = 2000, rng: Seed = 0) -> tuple[float, float, float]:
+    """Mean difference of two sets of outcomes (goals, agents) and its 95 % interval, over goals and agents.
+
+    The goals are drawn for both, since they share them; agents within a goal for each by itself, as many as it has.
+
+    >>> lead([[0.5, 0.75]], [[0.25, 0.25]])[0]
+    0.375
+    """
+    ours, other = (np.asarray(arm, dtype=float) for arm in (ours, other))
+    if ours.ndim != 2 or other.ndim != 2 or len(ours) != len(other):
+        shapes = f"{ours.shape} and {other.shape}"
+        raise ValueError(f"ours and other must have shape (goals, agents), with the same goals: got {shapes}")
+    rng = np.random.default_rng(rng)
+    goals = rng.integers(len(ours), size=(resamples, len(ours)))
+
+    def drawn(arm: np.ndarray) -> np.ndarray:
+        agents = rng.integers(arm.shape[1], size=(*goals.shape, arm.shape[1]))
+        return arm[goals[:, :, None], agents].mean(axis=(1, 2))
+
+    low, high = np.quantile(drawn(ours) - drawn(other), [0.025, 0.975])
+    return float(ours.mean() - other.mean()), float(low), float(high)
+
+
 def bootstrap(
     outcomes: ArrayLike,
     statistic: Callable[[np.ndarray], float | np.ndarray] = np.mean,

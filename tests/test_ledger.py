@@ -325,17 +325,6 @@ def test_one_dimension_that_differs_is_enough(tmp_path):
     assert representations.agreement_of_runs(runs, alike=True, first=3).verdict == "reproduced"
 
 
-def test_an_arm_with_fewer_agents_has_the_wider_interval():
-    """Its agents count as many as they are: the interval of the mean of 5 is √3 times that of the mean of 15."""
-    few = np.tile([[-2.0, -1.0, 0.0, 1.0, 2.0]], (1, 1))
-    many, constant = np.tile(few, 3), np.zeros((1, 15))
-    widths = [high - low for _, low, high in (agents.lead(constant, few), agents.lead(constant, many))]
-    assert widths[0] / widths[1] == pytest.approx(np.sqrt(3), rel=0.1)
-    assert agents.lead(constant, few)[0] == 0
-    goals = np.arange(4.0)[:, None] * np.ones((4, 5))
-    assert agents.lead(goals + 1, goals) == (1.0, 1.0, 1.0)  # the goals are shared
-
-
 def test_distances_from_the_span_are_judged_at_every_snapshot(tmp_path):
     truth = lb.spectrum.eigenvectors(lb.layouts.LAYOUTS["GridRoom"], 11).vectors
     outside = truth[:, :10].copy()

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lapbook.statistics import area, bootstrap, spearman, steps_to
+from lapbook.statistics import area, bootstrap, lead, spearman, steps_to
 
 NUMBERS = st.lists(st.floats(-5, 5), min_size=3, max_size=12)
 
@@ -92,3 +92,16 @@ def test_bad_curves_are_refused():
         steps_to([1, 2], [0, np.nan], 0.5)
     with pytest.raises(ValueError, match="x and y must have the same number of values: got 2 and 3"):
         spearman([1, 2], [1, 2, 3])
+
+
+def test_an_arm_with_fewer_agents_has_the_wider_interval():
+    """Its agents count as many as they are: the interval of the mean of 5 is √3 times that of the mean of 15."""
+    few = np.tile([[-2.0, -1.0, 0.0, 1.0, 2.0]], (1, 1))
+    many, constant = np.tile(few, 3), np.zeros((1, 15))
+    widths = [high - low for _, low, high in (lead(constant, few), lead(constant, many))]
+    assert widths[0] / widths[1] == pytest.approx(np.sqrt(3), rel=0.1)
+    assert lead(constant, few)[0] == 0
+    goals = np.arange(4.0)[:, None] * np.ones((4, 5))
+    assert lead(goals + 1, goals) == (1.0, 1.0, 1.0)  # the goals are shared
+    with pytest.raises(ValueError, match="with the same goals"):
+        lead(goals, goals[1:])

@@ -7,6 +7,7 @@ the state counts of the paper's grids. They are not part of this book: `--maps` 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -111,15 +112,21 @@ def values(env: str, key: str, where: Path | str | None = None) -> dict[str, np.
     return {label: run for label, run in found.items() if len(run)}
 
 
-def table(where: Path | str | None = None) -> str:
-    """Markdown: what the paper has on its maps, and what was measured on these; means, smallest and largest run."""
-    lines = [f"| map | | the paper | {' | '.join(RUNS)} |", "|---" * (len(RUNS) + 3) + "|"]
+def table(keys: Sequence[str] = (), where: Path | str | None = None) -> str:
+    """Markdown: what the paper has on its maps, and what was measured on these; means, smallest and largest run.
+
+    All that is in MEASURED, or the metrics with these keys; conditions without any record of them are left out.
+    """
+    chosen = [row for row in MEASURED if row[0] in (keys or row[0])]
+    known = {label for env in STATES for key, *_ in chosen for label in values(env, key, where)}
+    labels = [label for label in RUNS if label in known]
+    lines = [f"| map | | the paper | {' | '.join(labels)} |", "|---" * (len(labels) + 3) + "|"]
     for env in STATES:
         grid = env.split("-")[0]
         printed = f"ours {paper.TABLE_1['ggd'][grid, 'xy']:.3f}, baseline {paper.TABLE_1['gd'][grid, 'xy']:.3f}"
-        for key, words, digits in MEASURED:
+        for key, words, digits in chosen:
             found = values(env, key, where)
-            cells = [_cell(found.get(label, np.empty(0)), digits) for label in RUNS]
+            cells = [_cell(found.get(label, np.empty(0)), digits) for label in labels]
             if any(cells):
                 theirs = {"sim_gt": printed, "ceiling": ""}.get(key, "a picture")
                 lines.append(f"| {env} | {words} | {theirs} | {' | '.join(cells)} |")

@@ -23,7 +23,7 @@ from lapbook.reproduction.ledger.verdicts import (
     shown,
 )
 from lapbook.results import Record, arrays, metric
-from lapbook.statistics import area, bootstrap, spearman
+from lapbook.statistics import area, bootstrap, lead, spearman
 
 # Options
 
@@ -134,22 +134,6 @@ def baseline_order(*groups: Records) -> Finding:
     pairs = zip(paper.STATES, found[::2], found[1::2], strict=True)
     text = "\n".join(f"{env} {base}, ours {ours}" for env, base, ours in pairs)
     return Finding(f"rank correlation of dimension and success:\n{text}", SHOWN)
-
-
-def lead(ours: np.ndarray, other: np.ndarray, resamples: int = 2000) -> Numbers:
-    """Mean difference of two sets of areas (goals, agents), with an interval over goals and agents.
-
-    The goals are drawn for both, since they share them; agents within a goal for each by itself, as many as it has.
-    """
-    rng = np.random.default_rng(0)
-    goals = rng.integers(len(ours), size=(resamples, len(ours)))
-
-    def drawn(arm: np.ndarray) -> np.ndarray:
-        agents = rng.integers(arm.shape[1], size=(*goals.shape, arm.shape[1]))
-        return arm[goals[:, :, None], agents].mean(axis=(1, 2))
-
-    low, high = np.quantile(drawn(ours) - drawn(other), [0.025, 0.975])
-    return float(ours.mean() - other.mean()), float(low), float(high)
 
 
 def best_beats(
