@@ -165,6 +165,7 @@ def test_the_sidebar_folds_on_a_wide_screen(reader):
     page.wait_for_timeout(400)
     states.append(entry.is_visible() and entry.bounding_box()["x"] >= 0)
     assert states == [True, False, True, False]
+    assert page.get_by_role("button", name="Close").count() == 0, "it belongs to the dialogs of narrow screens"
 
 
 def test_a_figure_is_enlarged_panned_and_closed(reader):

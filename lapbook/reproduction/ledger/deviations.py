@@ -23,7 +23,7 @@ DEVIATIONS = (
     Deviation(
         "Target of the penalty",
         "not stated; literally τ = 1",
-        "1 at `paper`, 1/d at `paper-coded` and `paper-scaled`, 0.3 for positions at `fast`",
+        "1 at `paper`, 1/d at `paper-coded` and `paper-scaled`, 0.3 on floors with Fourier features",
         "05",
     ),
     Deviation(

@@ -120,7 +120,7 @@ def _baseline_on_floor(*groups: list[Record]) -> str:
 def _options(truth: list[Record], *groups: list[Record]) -> str:
     text = "Options climb exactly, as γ = 0 asks; deep agents of ours are the check."
     if any(cut_short(r["budget"]) for r in groups[-1]):
-        text += " The deep baseline was cut short: it is told beside, and has no say."
+        text += " The deep baseline was cut short: it is shown, and not judged."
     return text
 
 
@@ -163,8 +163,9 @@ NOTES: dict[str, Remark] = {
     "says nothing about the paper's.",
     "fig-11-a": "The values are ours.",
     "fig-11-b": _group,
-    "fig-13": f"{TABULAR} Half of the reward is the sparse one. The paper makes no claim.",
-    "fig-14": f"{TABULAR} Differences of areas under the success curve.",
+    "fig-13": f"{TABULAR} Representations as printed; half of the reward is the sparse one. The paper makes no claim.",
+    "fig-14": f"{TABULAR} Differences of areas under the success curve. All dimensions of ours and of the baseline "
+    "span the same space, so the distances in them are the same.",
     "fig-15": POSITIONS,
     "fig-3": POSITIONS,
     "fig-19": f"Dimensions 2 to 6; {NOT_SAID}",

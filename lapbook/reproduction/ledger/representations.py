@@ -7,6 +7,7 @@ import numpy as np
 from lapbook.layouts import LAYOUTS
 from lapbook.metrics import in_span, sim_gt_per_dim
 from lapbook.reproduction import paper
+from lapbook.reproduction.common import cut_short
 from lapbook.reproduction.ledger.verdicts import (
     ANOTHER,
     CHANCE,
@@ -107,7 +108,8 @@ def _pictures(ours: Records, base: Records, dims: slice, key: str = "sim_gt_per_
     text = f"dimension {which}{lowest}: {of_runs(ours, values[:, low], 2)}"
     passed = values[:, low].mean() >= LIKE and most([bool((run >= LIKE).all()) for run in values])
     verdict = holds(passed, others.mean() <= UNLIKE)
-    text += f" ({margin(values[:, low], LIKE)})"
+    if not any(cut_short(r["budget"]) for r in ours):
+        text += f" ({margin(values[:, low], LIKE)})"
     return f"{text}; baseline{of_all}: {of_runs(base, others, 2)}", verdict
 
 
@@ -123,9 +125,8 @@ def agreement_of_runs(records: Records, *, alike: bool, first: int | None = None
     worst = int(each.argmin() if alike else each.argmax())
     limit, passed = (LIKE, pairs[:, worst] >= LIKE) if alike else (UNLIKE, pairs[:, worst] <= UNLIKE)
     fits = (total >= LIKE, each.min() >= LIKE) if alike else (total <= UNLIKE, each.max() <= UNLIKE)
-    text += (
-        f", {'least' if alike else 'most'} in dimension {worst + 1} ({margin(pairs[:, worst], limit, alike)[:-4]}pairs)"
-    )
+    told = margin(pairs[:, worst], limit, alike).replace(" run", " pair")
+    text += f", {'least' if alike else 'most'} in dimension {worst + 1} ({told})"
     return Finding(text, holds(*fits, most(passed)))
 
 

@@ -95,12 +95,14 @@ def margin(values: Sequence[float] | np.ndarray, limit: float, least: bool = Tru
     """How far a mean is from the limit that decides, and how many runs pass it by themselves.
 
     >>> margin([0.95, 0.97], 0.9), margin([2.5, 1.9], 2.0, least=False, digits=1)
-    ('at least 0.9 by +0.06, 2 of 2 runs', 'at most 2.0 by −0.2, 1 of 2 runs')
+    ('passes 0.9 by 0.06, 2 of 2 runs do', 'misses 2.0 by 0.2, 1 of 2 runs passes')
     """
     values = np.asarray(values, dtype=float)
     passed = values >= limit if least else values <= limit
-    by = f"{(values.mean() - limit) * (1 if least else -1):+.{digits}f}".replace("-", "−")
-    return f"at {'least' if least else 'most'} {limit} by {by}, {passed.sum()} of {len(values)} runs"
+    by = (values.mean() - limit) * (1 if least else -1)
+    does = "do" if passed.sum() != 1 else "does"
+    end = f"run{'s' * (len(values) != 1)} {does if by >= 0 else 'pass' if does == 'do' else 'passes'}"
+    return f"{'passes' if by >= 0 else 'misses'} {limit} by {abs(by):.{digits}f}, {passed.sum()} of {len(values)} {end}"
 
 
 def holds(*conditions: bool) -> str:
