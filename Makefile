@@ -14,7 +14,7 @@ READY := .venv/.ready
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help book pdf test lint unit coverage notebooks colab execute twins address format lab serve clean distclean
+.PHONY: help book shots pdf test lint unit coverage notebooks colab execute twins address format lab serve clean distclean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ book: $(READY)  ## build the book into _build/html, warnings are errors
 	@rm -rf _build
 	@$(BIN)/jupyter-book build . -W -n --keep-going --quiet
 	@echo "The book is built. Open $(CURDIR)/_build/html/index.html, or run 'make serve'."
+
+shots: $(READY)  ## pictures of three pages on a phone, light and dark, menu shut and open, into _build/shots; needs Chromium
+	@test -d _build/html || $(MAKE) --no-print-directory book
+	@$(BIN)/python tools/shots.py
 
 pdf: $(READY)  ## print the built book into _build/pdf, page by page and as one book; needs Chromium
 	@test -d _build/html || $(MAKE) --no-print-directory book

@@ -295,61 +295,14 @@ def _spanning_tree(
         yield (r, c), following
 
 
+MAPS = Path(__file__).parent / "maps"
 # Sixteen 4×4 rooms along one path (a spiral, so consecutive rooms are neighbours) and fifteen doors. The paper's own
 # drawing is not published as data; these doors are the best of 600 random placements at keeping the first twelve
 # eigenvalues apart, relative to their size.
-GRID_ROOM = Layout(
-    """
-    #####################
-    #.........#....#....#
-    #....#.........#....#
-    #....#....#.........#
-    #....#....#....#....#
-    #################.###
-    #..............#....#
-    #....#....#....#....#
-    #....#....#....#....#
-    #....#....#....#....#
-    ##.#########.#####.##
-    #....#.........#....#
-    #....#....#....#....#
-    #....#....#....#....#
-    #....#....#....#....#
-    #.################.##
-    #.........#....#....#
-    #....#....#....#....#
-    #....#.........#....#
-    #....#....#.........#
-    #####################
-    """,
-    "GridRoom",
-)
+GRID_ROOM = Layout.read(MAPS / "GridRoom.txt")
 
 # maze(9, 9, rng=59), by the same criterion the best of the seeds 0 to 399; tools/maps.py repeats both searches.
-GRID_MAZE = Layout(
-    """
-    ###################
-    #.#...............#
-    #.#####.#########.#
-    #.#.....#...#.....#
-    #.#.#####.#.#####.#
-    #.#.......#.....#.#
-    #.#.###########.#.#
-    #.#.#.....#...#.#.#
-    #.#.###.#.#.#.#.#.#
-    #.#.....#...#.#.#.#
-    #.#############.#.#
-    #...#.......#...#.#
-    ###.#.#####.#.###.#
-    #.#...#.#...#.#...#
-    #.#####.#.###.#.###
-    #.......#.#...#...#
-    #.#####.#.###.###.#
-    #.....#.......#...#
-    ###################
-    """,
-    "GridMaze",
-)
+GRID_MAZE = Layout.read(MAPS / "GridMaze.txt")
 
 # The map of each of the paper's environments: the continuous ones have the walls of the gridworlds.
 LAYOUTS = {"GridRoom": GRID_ROOM, "GridMaze": GRID_MAZE, "PointRoom": GRID_ROOM, "PointMaze": GRID_MAZE}

@@ -18,7 +18,7 @@ import lapbook as lb
 from lapbook.reproduction import options, point, public
 from lapbook.reproduction import paper as paper_numbers
 from lapbook.reproduction.cli import cost, main
-from lapbook.reproduction.common import Experiment, flat, snapshot_steps
+from lapbook.reproduction.common import Experiment, cut_short, snapshot_steps
 from lapbook.reproduction.experiments import EXPERIMENTS
 from lapbook.reproduction.runner import DamagedRecord, FailedRun, reproduce, tasks
 from lapbook.reproduction.table1 import training_settings
@@ -145,20 +145,6 @@ def test_rollouts_between_rooms_agree_with_the_equations():
     assert (error < 0.1 * exact)[off].all()
 
 
-def test_a_curve_is_flat_when_its_last_fifth_is():
-    climbing = np.linspace(0, 1, 80)
-    level, noise = np.full(20, 0.8), 0.01 * (-1) ** np.arange(20)
-    assert not flat(np.append(climbing, 1 + climbing[:20]), 100)
-    assert flat(np.append(climbing, level + noise), 100)
-    assert not flat(np.append(climbing, level + 0.003 * (np.arange(20) >= 10)), 100)
-    assert flat(np.append(climbing, level + 0.001 * (np.arange(20) >= 10)), 100)
-    assert not flat(np.full(24, 0.5), 100)  # too early to say
-    assert flat(np.full(25, 0.5), 100)
-    up, down = np.linspace(0, 1, 100), np.linspace(1, 0, 100)
-    assert flat((up + down) / 2, 100)
-    assert not flat(np.stack([up, down], axis=1), 100)  # two that move and cancel in the mean
-
-
 def test_snapshots_are_few_and_end_with_the_last_step():
     steps = snapshot_steps(200_000, 1000)
     assert min(steps) == 1000
@@ -179,7 +165,7 @@ def test_a_run_cut_short_and_then_killed_goes_on_to_the_same_record(tmp_path):
         reproduce("table1", tmp_path / "results", tmp_path / "scratch", only=SHORT, hours=1e-6)
         record = json.loads(file.read_text())
         assert record["budget"]["steps"] == 200 < record["budget"]["steps_allowed"]
-        assert not record["budget"]["stopped_flat"]
+        assert cut_short(record["budget"])
         assert record["provenance"]["command"].endswith("--hours 1e-06")
     seen = checkpoint.stat().st_mtime_ns
     process = subprocess.Popen(command(tmp_path), stderr=subprocess.DEVNULL, start_new_session=True)

@@ -1,4 +1,4 @@
-"""What experiments share: their form, the rule for a flat curve, and the log of a run."""
+"""What experiments share: their form, and the log of a run."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ Run = Callable[..., Outcome]
 PRESETS = ("paper", "smoke")
 """Everything the book shows, at full scale; and a few tiny runs, which only show that everything works."""
 EVERY = 1000  # steps between two points of a curve
-FLAT_FROM = 0.25  # share of its steps that a run takes before it may stop on a flat curve
-FLAT_GAIN = 0.002  # a curve is flat if the mean of its last tenth differs by no more from that of the tenth before
 
 
 @dataclass(frozen=True)
@@ -61,17 +59,8 @@ def sized(setting: Setting, full: T, smoke: T) -> T:
 
 
 def cut_short(budget: dict[str, Any]) -> bool:
-    """Whether a run ended because its time was over: it could go on."""
+    """Whether a run ended because its time was over, so that it could go on; some of old ended on a flat curve."""
     return not budget.get("stopped_flat") and budget.get("steps", 0) < budget.get("steps_allowed", 0)
-
-
-def flat(curve: np.ndarray, points: int) -> bool:
-    """Whether curves of shape (points so far, ...), of `points` in all, have all been flat for their last fifth."""
-    tenth = len(curve) // 10
-    if tenth == 0 or len(curve) < FLAT_FROM * points:
-        return False
-    change = np.mean(curve[-tenth:], axis=0) - np.mean(curve[-2 * tenth : -tenth], axis=0)
-    return bool(np.abs(change).max() <= FLAT_GAIN)
 
 
 def snapshot_steps(steps: int, every: int, number: int = 12) -> set[int]:
@@ -86,7 +75,7 @@ class Log:
         self.path, self.keep = path, keep
         self.points: dict[int, np.ndarray] = {}
         self.snapshots: dict[int, np.ndarray] = {}
-        self.seconds, self.flat = 0.0, False
+        self.seconds = 0.0
         if path.exists():
             with np.load(path, allow_pickle=False) as file:
                 self.points = dict(zip(file["steps"].tolist(), file["curve"], strict=True))
@@ -124,7 +113,6 @@ class Log:
         return {
             "steps": self.steps[-1],
             "steps_allowed": training.steps,
-            "stopped_flat": self.flat and self.steps[-1] < training.steps,
             **({"batch": training.batch} if hasattr(training, "batch") else {}),
             "wall_seconds": round(self.seconds, 1),
             "threads": torch.get_num_threads(),
