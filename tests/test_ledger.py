@@ -137,30 +137,36 @@ def test_texts_belong_to_claims():
 
 
 def test_remarks_hold_no_result_of_ours():
-    """A decimal number in a remark must come from a record; ε = 0.2 is a setting."""
-    for text in (*remarks.NOTES.values(), *remarks.WHYS.values()):
-        if isinstance(text, str):
-            assert not re.search(r"\d[.,]\d|°", re.sub(r"ε = 0.2|section 4.3", "", text)), text
+    """A decimal number in a remark must come from a record; ε = 0.2 is a setting. What is filled in has a function."""
+    for text in (*remarks.NOTES.values(), *remarks.WHYS.values(), *paper.TEXTS["phrases"].values()):
+        assert not re.search(r"\d[.,]\d", re.sub(r"ε = 0.2|section 4.3", "", text)), text
+    used = {
+        name
+        for texts in (remarks.NOTES, remarks.WHYS)
+        for text in texts.values()
+        for name in re.findall(r"\$(\w+)", text)
+    }
+    assert used == set(remarks.FACTS)
 
 
 def test_remarks_count_and_measure():
     literal = [made_up(k, 0.9, metrics={"sim_gt_per_dim": dims, "curve": {"sim_gt": curve}}.items())
                for k, (dims, curve) in enumerate([([1.0, 1.0, 1.0], [0.9] * 30),
                                                   ([1.0, 0.5, 0.5], [0.5] * 20 + [0.6] * 10)])]  # fmt: skip
-    text = remarks.mixed_pairs(literal)
-    assert text.startswith("1 of 2 runs ends with dimensions 2 and 3 at 60° from their axes.")
-    assert text.endswith("SimGT changed by +0.100.")
-    assert remarks.mixed_pairs(literal[:1]).startswith("No two")
+    pair = remarks.say("mixed_pair", runs="1 of 2 runs ends", i=2, j=3, angles="60°")
+    assert remarks.mixed_pairs(literal) == remarks.say("mixed_pairs", pairs=pair, change="+0.100")
+    assert remarks.mixed_pairs(literal[:1]) == remarks.say("sorted_pairs")
     literal[0]["budget"] |= {"steps": 2000, "steps_allowed": 200_000, "wall_seconds": 1728.0}
-    assert remarks.pace(literal[:1]) == "At this pace a full run takes about 2 days of one core."
+    assert remarks.pace(literal[:1]) == remarks.say("pace", time="2 days")
     literal[1]["budget"] |= {"steps": 25_000}
-    assert "25,000 steps; the paper trains 8 times as long" in remarks.small_target(literal[1:])
+    assert remarks.small_target(literal[1:]) == remarks.say("small_target", steps="25,000", times="8")
 
 
 def test_remarks_on_runs_that_were_not_over():
-    rising, flat = ({"metrics": {"curve": {"sim_gt": curve}}, "budget": {"steps": 25_000}}
+    shared = {"budget": {"steps": 25_000}, "setting": {"group": "concave"}}
+    rising, flat = ({"metrics": {"curve": {"sim_gt": curve}}, **shared}
                     for curve in ([0.5] * 8 + [0.6, 0.7], [0.7] * 10))  # fmt: skip
-    told = "After 25,000 steps 1 of 2 runs was still rising. Where they end we do not know."
+    told = remarks.say("not_over", steps="25,000", were="1 of 2 runs was")
     assert remarks.not_over([rising, flat]) == told
     assert remarks.not_over([flat]) == ""
 
