@@ -22,7 +22,7 @@ _NAMES = {
     "advise": "advice",
     "collect": "rollouts",
     "learn": "training",
-    "recorded": "rollouts",
+    "recorded": "results",
     "ritz": "rayleigh",
     "sim_gt": "metrics",
     "sim_run": "metrics",

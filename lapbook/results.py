@@ -19,6 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from lapbook.layouts import LAYOUTS
+from lapbook.rollouts import Data
+
 Record = dict[str, Any]
 PARTS = ("experiment", "setting", "metrics", "budget", "provenance")
 _first: ContextVar[Path | None] = ContextVar("first", default=None)
@@ -145,6 +148,27 @@ def representation(
     (record,) = read("table1", where, env=env, obs=obs, method=method, preset=preset, seed=seed)
     vectors = arrays(record)["vectors"].astype(float)
     return vectors / np.sqrt((vectors**2).mean(axis=0))
+
+
+def recorded(env: str, where: Path | str | None = None) -> Data:
+    """A million transitions that ship with the book, for `"PointRoom"` or `"PointMaze"`: no physics needed.
+
+    Observations were rounded to 16 bits, 1/400 of the ball's radius at worst; `states` are the positions on the floor.
+
+    >>> recorded("PointRoom").transitions
+    1000000
+    """
+    from lapbook.envs.point import positions_of
+
+    names = sorted(record["setting"]["env"] for record in read("recorded", where))
+    if env not in names:
+        raise ValueError(f"env must be one of {', '.join(names)}: got {env!r}")
+    (record,) = read("recorded", where, env=env)
+    coordinates = arrays(record)["observations"].astype(np.float32)  # x and y first, which packs better
+    _, episodes, times = coordinates.shape
+    observations = np.ascontiguousarray(np.moveaxis(coordinates, 0, -1).reshape(-1, 2))
+    index = np.arange(len(observations)).reshape(episodes, times)
+    return Data(observations, index, np.full(episodes, times - 1), positions_of(LAYOUTS[env], observations))
 
 
 def metric(records: Iterable[Record], key: str) -> np.ndarray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -15,7 +14,7 @@ from gymnasium.envs.registration import EnvSpec
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
-from lapbook.layouts import LAYOUTS, Seed
+from lapbook.layouts import Seed
 
 
 @dataclass(frozen=True)
@@ -192,28 +191,6 @@ class _Stack:
     def sorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         observations, states = (np.concatenate(part) for part in zip(*self.seen, strict=True))
         return observations, states, np.arange(len(states))
-
-
-def recorded(env: str, where: Path | str | None = None) -> Data:
-    """A million transitions that ship with the book, for `"PointRoom"` or `"PointMaze"`: no physics needed.
-
-    Observations were rounded to 16 bits, 1/400 of the ball's radius at worst; `states` are the positions on the floor.
-
-    >>> recorded("PointRoom").transitions
-    1000000
-    """
-    from lapbook.envs.point import positions_of
-    from lapbook.results import arrays, read
-
-    names = sorted(record["setting"]["env"] for record in read("recorded", where))
-    if env not in names:
-        raise ValueError(f"env must be one of {', '.join(names)}: got {env!r}")
-    (record,) = read("recorded", where, env=env)
-    coordinates = arrays(record)["observations"].astype(np.float32)  # x and y first, which packs better
-    _, episodes, times = coordinates.shape
-    observations = np.ascontiguousarray(np.moveaxis(coordinates, 0, -1).reshape(-1, 2))
-    index = np.arange(len(observations)).reshape(episodes, times)
-    return Data(observations, index, np.full(episodes, times - 1), positions_of(LAYOUTS[env], observations))
 
 
 def rounded(data: Data, points: ArrayLike) -> Data:
